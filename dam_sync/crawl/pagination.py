@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from dam_sync.crawl.pagers import Fetch, Page, Pager
@@ -36,10 +36,10 @@ async def paginate(
         places.refuse(dict(cursor))
         params = pager.params(cursor)
         page = await fetch(params)
-        rows = [pager.identity(row) for row in page.rows]  # not the rows: a page may take megabytes
+        rows = [_mark_of(pager.identity(row)) for row in page.rows]  # not the rows: a page may take megabytes
         if rows:
             pages.refuse(rows)
-        count.take(page, rows, params.get("size"))
+        count.take(page, frozenset(rows), params.get("size"))
         behind = pager.after(cursor, page)
         if behind is None:
             count.finish()
@@ -49,6 +49,11 @@ async def paginate(
         cursor = behind
         yield page, {**cursor, **count.memory()}
     raise TruncatedListing(f"the listing did not end within {most_pages} pages")
+
+
+def _mark_of(identity: Json) -> bytes:
+    """Equal only for equal identities; also for one with a NaN, which compares as another one."""
+    return marshal.dumps(identity, _MARSHAL)
 
 
 def _bare(cursor: Cursor) -> Cursor:
@@ -71,8 +76,7 @@ class _Count:
     def resumed(cls, pager: Pager, start: Cursor | None) -> _Count:
         return cls(pager, start.get(_SEEN, 0), start.get(_TOTAL), start.get(_OWED, 0)) if start else cls(pager)
 
-    def take(self, page: Page, identities: Sequence[Json], size: int | None) -> None:
-        rows = frozenset(marshal.dumps(identity, _MARSHAL) for identity in identities)
+    def take(self, page: Page, rows: frozenset[bytes], size: int | None) -> None:
         before, self.seen, self.last = self.seen, self.seen + len(rows - self.last), rows
         if page.total is None:
             return

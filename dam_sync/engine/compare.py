@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from unicodedata import normalize
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
@@ -15,6 +14,7 @@ from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import (
     Json,
     Localized,
@@ -300,7 +300,7 @@ def _spelled(held: frozenset[str], wanted: Iterable[str], *, fold: bool) -> froz
     """Of tags that are the same to the target as wanted ones, the wanted forms; the others as they are."""
 
     def plain(tag: str) -> str:
-        composed = normalize("NFC", tag)
+        composed = nfc(tag)
         return composed.casefold() if fold else composed
 
     forms: dict[str, set[str]] = {}

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from dam_sync.model.naming import parted
+from dam_sync.model.unicode_forms import nfc
 
 SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
@@ -29,7 +30,7 @@ def safe_name(name: str, most: int) -> str:
 
 
 def _cleaned(name: str) -> str:
-    text = unicodedata.normalize("NFC", name)
+    text = nfc(name)
     text = "".join(letter for letter in text if not _invisible(letter))
     text = BLANKS.sub(" ", SEPARATORS.sub("_", text))
     text = DOTS.sub(".", text).strip(" ").rstrip(". ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from unicodedata import normalize
 
 from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.accounts import ReadValue
@@ -17,6 +16,7 @@ from dam_sync.mapping.transforms.values import MatchTerm
 from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.correction import CORRECTED, WHOLE, FailedValue, failed_text
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Localized, Scalar, Term
 
 REQUIRED, CEL, WHEN = "required", "cel", "when"
@@ -364,8 +364,8 @@ class _Evaluation:
         known: dict[str, str] = {}
         for item in before:
             text = str(item.value)
-            first = known.setdefault(normalize("NFC", text).casefold(), text)
-            if normalize("NFC", first) == normalize("NFC", text):
+            first = known.setdefault(nfc(text).casefold(), text)
+            if nfc(first) == nfc(text):
                 self.items.append(item)
             else:
                 self._note(Note(FOLDED, f"{shown(text)}, {shown(first)}", ValueOutcome.DROPPED), item.origins)

@@ -13,6 +13,7 @@ from rapidfuzz import fuzz
 from dam_sync.mapping.meanings import meanings_of, possible_meanings_of
 from dam_sync.mapping.name_parts import are_equal, is_kind_of, parts_of
 from dam_sync.model.schema import Field
+from dam_sync.model.unicode_forms import nfkd
 
 THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
 SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME = 1.0, 0.97, 0.96, 0.94, 0.92
@@ -67,7 +68,7 @@ def bare(key: str) -> str:
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a key or label, without case, accents and punctuation; `shotDate` has two."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    letters = unicodedata.normalize("NFKD", apart.casefold())
+    letters = nfkd(apart.casefold())
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return tuple(re.findall(r"[^\W_]+", plain))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
@@ -25,6 +24,7 @@ from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.schema import Field, Schema
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
 
@@ -266,7 +266,7 @@ class _Suggesting:
 
     def _tell_renamed(self) -> None:
         """Note which names of the sample the line of file names changes."""
-        names = [unicodedata.normalize("NFC", name) for name in (self.sample.filenames if self.sample else ())]
+        names = [nfc(name) for name in (self.sample.filenames if self.sample else ())]
         changed = [(name, safe) for name in names if (safe := safe_name(name, self.filename)) != name]
         if changed:
             before, after = (one_line(name) for name in changed[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pathlib import Path
 from dam_sync.config.loader import bounded_file
 from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import TooLarge
+from dam_sync.model.unicode_forms import nfc
 
 LARGEST_TABLE = 50_000_000  # bytes
 
@@ -40,7 +40,7 @@ class Lookup:
 
 def folded(key: str) -> str:
     """How keys are compared."""
-    return unicodedata.normalize("NFC", key).strip()
+    return nfc(key).strip()
 
 
 def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:

@@ -16,6 +16,8 @@ from string import ascii_lowercase
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
+from dam_sync.model.unicode_forms import nfc, nfkd
+
 ACCENTS, PUNCTUATION, ORDER, PLURAL, SPELLING = 0.99, 0.98, 0.97, 0.96, 0.95
 LONG_WORD, DOUBTFUL_WORD = (
     6,
@@ -88,7 +90,7 @@ class Spelling:
 @lru_cache(maxsize=50_000)
 def spelling_of(label: str) -> Spelling:
     """The spelling of a label."""
-    plain = unicodedata.normalize("NFC", label).casefold().translate(APOSTROPHES).translate(LIGATURES)
+    plain = nfc(label).casefold().translate(APOSTROPHES).translate(LIGATURES)
     head, comma, tail = plain.partition(",")
     first, rest = _words(head), _words(tail)
     accented = (*first, *rest)
@@ -234,7 +236,7 @@ def _words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=50_000)
 def without_accents(word: str) -> str:
     """The word in base letters only."""
-    letters = unicodedata.normalize("NFKD", word)
+    letters = nfkd(word)
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
 from dam_sync.model.asset import Placement, with_new_top
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
@@ -385,12 +385,12 @@ def parts_of(text: str) -> list[str]:
 
 def normal(text: str) -> str:
     """How labels are compared exactly: in NFC, without surrounding whitespace."""
-    return unicodedata.normalize("NFC", text).strip()
+    return nfc(text).strip()
 
 
 def fold(text: str) -> str:
     """How labels are compared without regard to case."""
-    return unicodedata.normalize("NFC", normal(text).casefold())
+    return nfc(normal(text).casefold())
 
 
 def _folded(path: Sequence[str]) -> tuple[str, ...]:

@@ -40,10 +40,11 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
     """Print the whole report as tables. everything: the words that say where the rows are that a table leaves out."""
     everything = everything or where_all_is(report)
     source, target, names = report["source"], report["target"], report.get("names", {})
-    number = f" {report['run']}" if report["run"] else ""
+    number = f" {plain(report['run'])}" if report["run"] else ""
     number += f" of wave {plain(report['wave'])}" if report.get("wave") else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
-    console.print(f"{source['kind']} ({plain(source['tenant'])}) to {target['kind']} ({plain(target['tenant'])})")
+    sides = [f"{plain(side['kind'])} ({plain(side['tenant'])})" for side in (source, target)]
+    console.print(" to ".join(sides))
     if report.get("headline"):
         console.print(f"[bold]{plain(_sentence(report['headline']['text']))}[/bold]\n")
     _pairs(console, "Assets", report["counts"])

@@ -134,3 +134,14 @@ def test_no_function_is_too_long() -> None:
 def test_nothing_is_left_unfinished() -> None:
     marks = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|NotImplemented" r"Error")
     assert [shown(path) for path in FILES if marks.search(text_of(path))] == []
+
+
+def test_unicode_forms_are_made_in_linear_time() -> None:
+    """`unicodedata.normalize` takes time by the square of the combining marks that somebody else wrote in a row."""
+    forms = PACKAGE / "model" / "unicode_forms.py"
+    found = [
+        shown(file)
+        for file in FILES
+        if file != forms and package_of(file) != "emulators" and re.search(r"\bnormalize\(\"NF", text_of(file))
+    ]
+    assert found == [], "use model.unicode_forms"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from dam_sync.mapping.term_similarity import known_words, similarity_of, without_accents
+from dam_sync.model.unicode_forms import nfc
 
 MOST_SPELLED = 5_000  # terms of one vocabulary whose spellings are compared with each other
 LEAST, LONG = 5, 10  # characters from which one error, and two errors, are looked for in a word
@@ -78,7 +78,7 @@ def _singular(word: str) -> str:
 
 
 STEPS = (
-    ("same label", lambda label: unicodedata.normalize("NFC", label)),
+    ("same label", nfc),
     ("case", str.casefold),
     ("whitespace", lambda label: " ".join(label.split())),
     ("punctuation", lambda label: re.sub(r"[\W_]+", " ", label).strip() or label),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from unicodedata import normalize
 
 from dam_sync.engine.compare import date_is_extra, is_arrival
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
@@ -22,6 +21,7 @@ from dam_sync.model.conflict import FIELDS, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json, Localized, Value
 from dam_sync.store.rows import CHANGED_AT_TARGET, STILL_IN_TRASH, LinkRow
 
@@ -146,16 +146,16 @@ def without_file_names(actual: Asset) -> Asset:
 
 def _spellings(name: str) -> frozenset[str]:
     """A file name with and without its extension."""
-    return frozenset(normalize("NFC", each) for each in (name, name.rpartition(".")[0]) if each)
+    return frozenset(nfc(each) for each in (name, name.rpartition(".")[0]) if each)
 
 
 def _other_than(value: Value, names: Set[str]) -> Value | None:
     """A text that is none of these names; any other value as it is."""
     match value:
         case str():
-            return None if normalize("NFC", value) in names else value
+            return None if nfc(value) in names else value
         case Localized(texts):
-            left = {each: text for each, text in texts.items() if normalize("NFC", text) not in names}
+            left = {each: text for each, text in texts.items() if nfc(text) not in names}
             return Localized(left) if left else None
     return value
 

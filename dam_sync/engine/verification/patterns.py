@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from html import unescape
 
+from dam_sync.model.unicode_forms import nfc, nfd
+
 MISSING, ADDED, OTHER = "missing", "added", "other value"
 RENAMED = "renamed at the target"
 OTHER_BYTES, OTHER_ORDER = "other bytes", "other order of versions"
 _SPACES = re.compile(r"\s+")
-_TAGS = re.compile(r"<[^>]*>")
+_TAGS = re.compile(r"<[^<>]*>")  # no `<` inside: each would be searched to the end of the text
 _ELLIPSIS = re.compile(r"(…|\.\.\.)$")
 _WIDEST = timedelta(hours=14)  # no time zone is further from UTC
 _STEP = timedelta(minutes=15)
@@ -27,7 +29,8 @@ def pattern_of(expected: Sequence[str], found: Sequence[str], *, localized: bool
         return ADDED
     if localized:
         return _of_languages(_by_language(expected), _by_language(found))
-    lacks, more = ([text for text in one if text not in other] for one, other in ((expected, found), (found, expected)))
+    ours, theirs = frozenset(expected), frozenset(found)
+    lacks, more = [text for text in expected if text not in theirs], [text for text in found if text not in ours]
     if len(lacks) == len(more) == 1:
         return pattern_of_text(lacks[0], more[0])
     if not more:
@@ -130,7 +133,7 @@ def _wrongly_decoded(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    return "".join(each for each in nfd(text) if not unicodedata.combining(each))
 
 
 def _plain(text: str) -> str:
@@ -139,7 +142,7 @@ def _plain(text: str) -> str:
 
 _ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("whitespace", lambda text: _SPACES.sub(" ", text).strip()),
-    ("Unicode form", lambda text: unicodedata.normalize("NFC", text)),
+    ("Unicode form", nfc),
     ("upper and lower case", str.casefold),
     ("accents", _without_accents),
     ("formatting", _plain),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from dam_sync.mapping.filenames import cut_to_characters, safe_name
 from dam_sync.mapping.html_text import text_of_html
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Scalar
 
 
@@ -38,7 +38,7 @@ class Nfc(TextTransform):
 
     def change(self, text: str) -> str:
         """See `TextTransform.change`."""
-        return unicodedata.normalize("NFC", text)
+        return nfc(text)
 
 
 class Trim(TextTransform):
@@ -58,7 +58,7 @@ class Casefold(TextTransform):
 
     def change(self, text: str) -> str:
         """See `TextTransform.change`."""
-        return unicodedata.normalize("NFC", text.casefold())
+        return nfc(text.casefold())
 
 
 class Upper(TextTransform):
@@ -164,7 +164,7 @@ class SafeName(EachTransform):
         if isinstance(text, Result):
             return text
         name = safe_name(text, self.max)
-        changed = name != unicodedata.normalize("NFC", text)  # the two forms of an accent look alike
+        changed = name != nfc(text)  # the two forms of an accent look alike
         return Result(
             (name,), Note(self.name, f"{shown(text)} is {shown(name)}", ValueOutcome.KEPT) if changed else None
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.just_read import JustRead
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.interpreting import interpreting_response, member_text
@@ -78,6 +79,7 @@ class BrandLibraryApi:
         """All rows of a short list, in pages of 3,000; none if it is refused as accepted, and the key is valid. Raises
         TruncatedListing if it has fewer rows than its total."""
         rows: dict[str, Json] = {}
+        held = HeldList()
         number = 1
         while True:
             asked = (*params, ("page", str(number)), ("per", str(facts.LONG_PAGE)))
@@ -86,6 +88,7 @@ class BrandLibraryApi:
                 await self.prove()
                 return []
             before = len(rows)
+            held.take(document.rows)
             with interpreting_response("the rows of a list"):
                 rows |= {str(row["id"]): row for row in document.rows}
             if document.ends(before, len(rows)):

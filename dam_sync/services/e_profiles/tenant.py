@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Client
@@ -95,8 +96,10 @@ class ProfilesTenant:
             return Page(rows)
 
         found: list[Json] = []
+        held = HeldList()
         async with aclosing(paginate(fetch, Keyset(self.api.limits.page, "display_name"))) as pages:
             async for page, _ in pages:
+                held.take(page.rows)
                 found.extend(page.rows)
         return found
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import AssetId, FileRef, digest_of
-from dam_sync.model.errors import IntegrityError
+from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound
 from dam_sync.model.ports import Content
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.api.catalogue import SCRATCH
@@ -62,12 +62,18 @@ class Uploader:
 
     def sweep(self) -> int:
         """Remove files that a killed run left half written and that nobody writes any more."""
-        disk, before = self.tenant.disk, self.tenant.clock.now() - facts.KEPT
-        left = [f"{SCRATCH}/{name}" for name in disk.names(SCRATCH)]
-        old = [path for path in left if disk.changed_at(path) < before]
+        disk = self.tenant.disk
+        old = [path for name in disk.names(SCRATCH) if self._is_old(path := f"{SCRATCH}/{name}")]
         for path in old:
             disk.unlink(path)
         return len(old)
+
+    def _is_old(self, path: str) -> bool:
+        """Not of what is no file: somebody else put it there."""
+        try:
+            return self.tenant.disk.changed_at(path) < (self.tenant.clock.now() - facts.KEPT).timestamp()
+        except (NotFound, InvalidValue):
+            return False
 
 
 def home(asset: AssetId) -> str:

@@ -66,6 +66,20 @@ async def test_a_server_that_ignores_the_page_is_noticed() -> None:
             await drain(fetch, pager)
 
 
+async def test_a_page_that_equals_nothing_not_even_itself_is_noticed_when_it_comes_again() -> None:
+    """Some services write NaN, which no comparison finds equal."""
+    calls = 0
+
+    async def fetch(params: Params) -> Page:
+        nonlocal calls
+        calls += 1
+        return Page([{"height": float("nan")}])
+
+    with pytest.raises(TruncatedListing, match="same page twice"):
+        await drain(fetch, PageNumber(1))
+    assert calls == 2
+
+
 async def test_a_keyset_that_does_not_move_is_noticed() -> None:
     async def fetch(params: Params) -> Page:
         return Page([{"id": "a"}, {"id": "b"}], 50)

@@ -114,6 +114,18 @@ def test_the_number_of_groups_is_bounded() -> None:
     assert sum(group.number for group in groups.most_frequent()) == 5 * MOST
 
 
+@pytest.mark.parametrize("part", ["<", "<a ", "<!--", "<a b='", "&", "&#"])
+def test_a_difference_in_a_long_text_takes_time_by_its_length(part: str) -> None:
+    """A title is whatever a user of the source wrote; with a square of its length this would take hours."""
+    text = part * (400_000 // len(part))
+    assert pattern_of([text], [f"{text}x"]) == "text added"
+
+
+def test_a_difference_in_long_lists_takes_time_by_their_length() -> None:
+    ours, theirs = ([f"{each} {number}" for number in range(100_000)] for each in ("a", "b"))
+    assert pattern_of(ours, theirs) == "other values"
+
+
 @pytest.mark.parametrize(
     ("path", "place"),
     [

@@ -98,6 +98,15 @@ def test_a_report_steers_no_terminal_and_no_page() -> None:
     page.encode()
 
 
+def test_a_report_of_an_imported_state_steers_no_terminal() -> None:
+    """Somebody else may have made the state, and with it what is a number or a word of ours in our own reports."""
+    console = Console(width=200, file=io.StringIO())
+    made = report()
+    sides = {side: {**made[side], "kind": HOSTILE} for side in ("source", "target")}
+    print_report(console, {**made, **sides, "run": HOSTILE})
+    assert harmless(text_of(console))
+
+
 def test_the_progress_line_steers_no_terminal() -> None:
     numbers = dict.fromkeys(
         ("expected", "done", "moves", "bytes", "source_calls", "target_calls", "rate", "parked", "waits"), 0

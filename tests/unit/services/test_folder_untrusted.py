@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from pathlib import Path
 
+import bagit
 import pytest
 
 from dam_sync.model.asset import AssetId, Marker
-from dam_sync.model.errors import ContractBroken, InvalidValue
+from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue
 from dam_sync.model.values import Json
-from tests.unit.services.test_folder_service import catalogue_at, connect, everything
+from dam_sync.services.folder.api.walk import changed_at
+from tests.support.journal import MemoryJournal
+from tests.unit.services.test_folder_service import DRAFT, catalogue_at, connect, content, everything, opened
 
 HALF = "\ud800"  # of a character: no UTF-8 has it, JSON can
 DEEP = "[" * 99_999 + "]" * 99_999
@@ -40,6 +45,52 @@ async def test_a_line_that_is_too_deep_is_named(tmp_path: Path) -> None:
     service = connect(catalogue_at(tmp_path / "f", {"record": "asset", "id": "1"}, line), read_only=True)
     with pytest.raises(ContractBroken, match=r"catalogue.jsonl:2: not a record"):
         await service.probe()
+
+
+@pytest.mark.parametrize("seconds", [253_402_300_800, 300_000_000_000, 2**62, -62_135_596_801, -(2**62)])
+def test_a_date_of_a_file_that_no_calendar_has_is_none(seconds: int) -> None:
+    assert changed_at(seconds * 1_000_000_000) is None
+    assert changed_at(1_700_000_000_123_456_789) == "2023-11-14T22:13:20.123Z"
+
+
+@pytest.mark.parametrize("odd", ["link", "folder", "pipe"])
+@pytest.mark.parametrize("place", ["data", ".", "data/files"])
+async def test_a_bag_is_not_made_of_links_and_pipes_that_somebody_put_there(
+    tmp_path: Path, odd: str, place: str
+) -> None:
+    """The manifests would hold the digest of a file elsewhere; a pipe would be read without an end."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("a secret", encoding="utf-8")
+    service = await opened(tmp_path / "f", bag="on")
+    await service.create(DRAFT, content(), MemoryJournal())
+    path = tmp_path / "f" / place / "odd"
+    path.parent.mkdir(exist_ok=True)
+    if odd == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(secret / "key" if odd == "link" else secret)
+    with pytest.raises(IntegrityError, match="odd is a"):
+        await service.close()
+    digest = hashlib.sha256(b"a secret").hexdigest()
+    for made in (tmp_path / "f").glob("*.txt"):
+        assert digest not in made.read_text(encoding="utf-8")
+    path.unlink()
+    await (await opened(tmp_path / "f", bag="on")).close()
+    assert bagit.Bag(str(tmp_path / "f")).validate()
+
+
+async def test_what_somebody_put_beside_half_written_files_stops_nothing(tmp_path: Path) -> None:
+    service = await opened(tmp_path / "f", bag="off")
+    await service.create(DRAFT, content(), MemoryJournal())
+    scratch = tmp_path / "f" / ".dam-sync" / "tmp"
+    (scratch / "folder").mkdir()
+    (scratch / "link").symlink_to("/etc/passwd")
+    os.mkfifo(scratch / "pipe")
+    await service.close()
+    again = await opened(tmp_path / "f", bag="off")
+    assert await again.sweep(lambda _: False) == 0
+    await again.close()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from datetime import timedelta
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import SingleFlight
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TruncatedListing
@@ -171,12 +172,14 @@ class HypermediaApi:
         """
         rows: list[Json] = []
         before: list[Json] = []
+        held = HeldList()
         for number in range(1, _PAGES_AT_MOST):
             paged = [*request.params, ("page", str(number)), ("size", str(self.limits.page)), *await self.arrays()]
             page = await self.json(replace(request, params=paged))
             found, total = either(page, key), total_of(page)
             if found and found == before:
                 break  # the same page again: there is nothing more
+            held.take(found)
             rows, before = rows + found, found
             if not found or (total is not None and len(rows) >= total) or (total is None and not link(page, "next")):
                 break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.hosts import is_loopback
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json, parse_instant
 
 _ORIGIN = re.compile(r"^https?://[^/?#]*")
@@ -157,7 +157,7 @@ def timestamp_text(when: datetime) -> str:
 @interprets_response
 def same_name(one: Json, other: str) -> bool:
     """Whether two names differ only in their Unicode form, which a service may change."""
-    return unicodedata.normalize("NFC", str(one or "")) == unicodedata.normalize("NFC", other)
+    return nfc(str(one or "")) == nfc(other)
 
 
 @interprets_response

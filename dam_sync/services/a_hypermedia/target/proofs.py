@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from collections.abc import Iterable
 from datetime import datetime, tzinfo
 
@@ -13,6 +12,7 @@ import structlog
 from dam_sync.aio.single_flight import Proven
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.clock import Clock
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import GeoPoint, Json, Person, Row, Scalar, Term, Value
 from dam_sync.services.a_hypermedia.codec.forms import FormField
 from dam_sync.services.a_hypermedia.codec.values import decode
@@ -105,4 +105,4 @@ def _spelt(field: FormField, value: Scalar) -> object:
 
 
 def _text(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(nfc(text).split())

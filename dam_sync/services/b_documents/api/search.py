@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
@@ -87,8 +88,10 @@ class DocumentsSearch:
     async def everything(self, query: Callable[[str], str], headers: Mapping[str, str] | None = None) -> list[Json]:
         """All rows of a small listing, such as folders."""
         found: list[Json] = []
+        held = HeldList()
         async with aclosing(self.listing(query, headers)) as pages:
             async for rows, _ in pages:
+                held.take(rows)
                 found.extend(rows)
         return found
 

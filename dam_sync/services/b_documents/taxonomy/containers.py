@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
 from dam_sync.model.service import Context
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import RIGHTS, WHOLE, document_path
@@ -370,7 +370,7 @@ def container_name(kind: str, title: str, number: int = 0) -> str:
 
 def spelled(title: str) -> str:
     """The canonical spelling of a title, however its accents are encoded."""
-    return unicodedata.normalize("NFC", title)
+    return nfc(title)
 
 
 def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from dam_sync.aio.single_flight import KeyedLock
+from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
@@ -18,6 +18,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import with_new_top
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
 from dam_sync.model.service import Context
+from dam_sync.model.unicode_forms import nfkd
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ENUM, Directory, ServerSchema, chain
@@ -165,8 +166,10 @@ class DocumentsTerms(DocumentsPart):
             return Page(rows, total if isinstance(total, int) and total >= 0 else None)
 
         found: list[Json] = []
+        held = HeldList()
         async with aclosing(paginate(fetch, Offset(facts.ENTRIES))) as pages:
             async for page, _ in pages:
+                held.take(page.rows)
                 found.extend(page.rows)
         return found
 
@@ -257,7 +260,7 @@ def _refuse_label(vocabulary: str, label: str) -> None:
 def free_id(term: Term, listed: Listed) -> str:
     """A readable id derived from label and parent only, so that a repetition finds the same one; another one if an
     entry has it that was renamed since."""
-    ascii_text = unicodedata.normalize("NFKD", term.label).encode("ascii", "ignore").decode().lower()
+    ascii_text = nfkd(term.label).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40]
     taken = set(listed.entries.values())
     plain = [slug] if slug == term.label.lower() else []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value, value_to_json
 
 
@@ -53,7 +53,7 @@ def timestamp_text(moment: datetime) -> str:
 
 def composed(text: str) -> str:
     """A text prepared for comparison: a service may compose characters, trim whitespace, change line ends."""
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n")).strip()
+    return nfc(text.replace("\r\n", "\n")).strip()
 
 
 def term_of(text: str) -> Term:

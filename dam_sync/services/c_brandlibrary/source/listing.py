@@ -22,6 +22,7 @@ SPLIT = 5  # a page that is too heavy is requested in so many parts
 AGAIN = (("name", "ASC"), ("name", "DESC"), ("updated_at", "ASC"))  # a listing that gave too few rows is read again in
 # another order, for rows that are equal in the order requested come in any (wire C 2.2)
 BAD_REQUEST = 400
+MOST_STALE = 10  # pages in a row without a new row, beyond as many as were read: rows move while a listing is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class BrandLibraryListing:
         TruncatedListing when rows are missing even then.
         """
         seen: set[str] = set()
+        circles = _Circles()
         before, first = (int(cursor["distinct"]), int(cursor["pass"])) if cursor else (0, 0)
         start = {key: part for key, part in cursor.items() if key not in ("distinct", "pass")} if cursor else None
         orders = ((wanted.sort, wanted.order), *AGAIN)
@@ -104,6 +106,7 @@ class BrandLibraryListing:
                 async for page, behind in pages:
                     fresh = {row["id"]: row for _, row in page.rows if row["id"] not in seen}
                     seen.update(fresh)
+                    circles.refuse(page, fresh, wanted)
                     total = page.total or 0
                     known = before + len(seen)
                     place: Cursor | None = None if behind is None else {**behind, "distinct": known, "pass": attempt}
@@ -198,6 +201,26 @@ class _Fetch:
         document = await self.listing.page(self.wanted, int(params["page"]), int(params["size"]))
         stamp = self.listing.stamp()
         return Page([(stamp, row) for row in document.rows], document.total, document.more)
+
+
+@dataclass(slots=True)
+class _Circles:
+    """Notices a listing without an end, in which the same pages come again: rows that move may be read twice, but no
+    more pages of them than were read."""
+
+    _read: int = 0
+    _stale: int = 0
+
+    def refuse(self, page: Page, fresh: Mapping[str, Json], wanted: ListingQuery) -> None:
+        """Raises TruncatedListing."""
+        self._read += bool(fresh)
+        self._stale = 0 if fresh else self._stale + bool(page.rows)
+        if self._stale > self._read + MOST_STALE:
+            raise TruncatedListing(
+                f"the listing returned {self._stale} pages in a row without a new asset",
+                operation=wanted.operation,
+                hint="run the same command again; if the error persists, the service cannot list this part",
+            )
 
 
 def _sorted(wanted: ListingQuery) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +9,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, InvalidValue
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 
@@ -170,7 +170,7 @@ class MetadataForms:
 
 def composed(label: str) -> str:
     """A label for comparison: a character may be encoded as one code point or as two."""
-    return unicodedata.normalize("NFC", label)
+    return nfc(label)
 
 
 @interprets_response

@@ -6,6 +6,8 @@ The manifests are made in a process of their own: the library changes the workin
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import subprocess
 import sys
 from datetime import date
@@ -13,7 +15,7 @@ from pathlib import Path
 
 from dam_sync.model.errors import NO_ROOM, DiskFull, IntegrityError
 from dam_sync.services.folder.api.catalogue import SCRATCH
-from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.disk import Disk, explained, shortened
 
 DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
 SEALED = "tagmanifest-sha256.txt"  # written last
@@ -24,6 +26,7 @@ def seal(disk: Disk, today: date) -> None:
     """Write the manifests of what lies in the folder now; reads every file. Safe to repeat: while SEALED is not there,
     the others count for nothing. Raises IntegrityError, DiskFull, Denied."""
     prepare(disk)
+    _refuse_odd_files(disk)
     command = [sys.executable, "-m", __name__, str(disk.root), today.isoformat()]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if ran.returncode == FULL:
@@ -31,6 +34,22 @@ def seal(disk: Disk, today: date) -> None:
     if ran.returncode:
         hint = "the assets are complete; run again, or write `options: {bag: off}`"
         raise IntegrityError(f"{disk.root} cannot be made a bag: {ran.stderr.strip()[-500:]}", hint=hint)
+
+
+def _refuse_odd_files(disk: Disk) -> None:
+    """The library opens whatever lies in the folder: a link would put a digest of a file elsewhere into the manifests,
+    and a pipe has no end. Raises IntegrityError."""
+    with explained(str(disk.root)), disk.directory(()) as top:
+        for above, folders, files, at in os.fwalk(".", dir_fd=top, follow_symlinks=False):
+            for name in (*folders, *files):
+                mode = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
+                if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                    place = f"{above}/{name}".removeprefix("./")
+                    what = "a symbolic link" if stat.S_ISLNK(mode) else "a pipe or a device"
+                    raise IntegrityError(
+                        f"{disk.root} cannot be made a bag: {shortened(place)} is {what}",
+                        hint="the assets are complete; remove it and run again, or write `options: {bag: off}`",
+                    )
 
 
 def prepare(disk: Disk) -> None:

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dam_sync.model.errors import NO_ROOM, Denied, DiskFull, InvalidValue, NotFound, Transient
@@ -123,11 +122,11 @@ class Disk:
         finally:
             os.close(handle)
 
-    def changed_at(self, path: str) -> datetime:
-        """When a regular file was last written."""
+    def changed_at(self, path: str) -> float:
+        """When a regular file was last written, in seconds since 1970: not every date of a file is in a calendar."""
         handle = self.open(path)
         try:
-            return datetime.fromtimestamp(os.fstat(handle).st_mtime, UTC)
+            return os.fstat(handle).st_mtime
         finally:
             os.close(handle)
 

@@ -42,7 +42,7 @@ class FileTree:
             "filename": name,
             "versions": [{"name": name, "file": identity, "size": found.st_size}],
             "placements": [{"kind": "folder", "path": folders}] if folders else [],
-            "changed_at": instant_text(datetime.fromtimestamp(found.st_mtime_ns // 1_000_000 / 1000, UTC)),
+            "changed_at": changed_at(found.st_mtime_ns),
         }
 
     def records(self, kind: str) -> Sequence[Record]:
@@ -77,6 +77,14 @@ class FileTree:
             return stat.S_ISREG(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
         except FileNotFoundError:
             return False
+
+
+def changed_at(nanoseconds: int) -> str | None:
+    """When a file was changed, to the millisecond; None for a date that no calendar has, which file systems keep."""
+    try:
+        return instant_text(datetime.fromtimestamp(nanoseconds // 1_000_000 / 1000, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _is_utf_8(name: str) -> bool:

@@ -1,0 +1,21 @@
+"""A list that is kept in memory as a whole has a bound, whatever a service returns."""
+
+from __future__ import annotations
+
+import pytest
+
+from dam_sync.crawl.held_list import HeldList
+from dam_sync.model.errors import ContractBroken
+
+
+def test_so_many_bytes_of_one_list_are_kept_and_no_more() -> None:
+    held = HeldList(largest=10_000)
+    held.take([{"id": str(number)} for number in range(100)])
+    with pytest.raises(ContractBroken, match="a list has more than 10,000 bytes"):
+        for number in range(1000):
+            held.take([{"id": str(number), "name": ["x"]}])
+
+
+def test_one_list_does_not_count_for_another() -> None:
+    for _ in range(5):
+        HeldList(largest=1000).take([{"id": "x" * 500}])
