@@ -283,12 +283,19 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         yield _dropped_result(found)
 
 
+_MAPPED = "correct the named lines of the mapping file, or the values at the source"
+
+
+def _is_mapped(cause: str) -> bool:
+    return cause.startswith("mapping ")
+
+
 def _preview_result(found: Preview) -> CheckResult:
     if not found.parked:
         return CheckResult("assets", f"{the_first(found.taken, 'asset')} can be written")
     causes = found.causes.most_common(SHOWN)
     words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
-    hint = "correct the named lines of the mapping file, or the values at the source"
+    hint = "; ".join(dict.fromkeys(_MAPPED if _is_mapped(cause) else found.hints[cause] for cause, _ in causes))
     if found.parked == found.taken:
         text = f"every one of {the_first(found.taken, 'asset')} would be parked: {words}"
         return CheckResult("assets", text, hint, MappingError.exit_code)
