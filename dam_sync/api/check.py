@@ -27,6 +27,7 @@ from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
+from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
@@ -122,6 +123,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_undecided(job, sides))
         findings.extend(_about_pulls(job, sides))
         findings.extend([finding async for finding in _about_webhooks(job, options)])
+        findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
@@ -348,6 +350,18 @@ def _about_waves(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
         yield from CheckResult.of("waves", error)
         return
     yield CheckResult("waves", f"in their order: {', '.join(waves.names)}")
+
+
+def _about_notify(job: JobConfig) -> Iterator[CheckResult]:
+    """Why `watch` could not notify anybody. A run does not need it."""
+    program = next(iter(job.notify_command), "")
+    if program and shutil.which(program) is None:
+        yield CheckResult("notify", f"the command {program} of notify cannot be run by this user", PROGRAM, warns=True)
+    try:
+        for key in ("url", "secret"):
+            job.notify_secret(key)
+    except ConfigError as error:
+        yield CheckResult("notify", error.message, error.hint, warns=True)
 
 
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
