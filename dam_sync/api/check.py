@@ -53,8 +53,8 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
-from dam_sync.model.wording import counted, the_first
-from dam_sync.report.sentences import about_no_links, megabytes, unseen_parts
+from dam_sync.model.wording import bytes_text, counted, the_first
+from dam_sync.report.sentences import about_no_links, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -320,7 +320,7 @@ def disk_result(state: Path, usage: Callable[[Path], Any] = shutil.disk_usage) -
     """Whether the disk of the state has room."""
     folder = next(parent for parent in state.parents if parent.exists())
     free = usage(folder).free
-    found = f"{megabytes(free)} free in {folder}"
+    found = f"{bytes_text(free)} free in {folder}"
     if free < LEAST_FREE:
         return CheckResult("disk", found, "free some space, or move `state:` to another disk", exit_code=1)
     return CheckResult("disk", found)

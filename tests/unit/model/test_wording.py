@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.model.wording import agreed, counted, the_first
+from dam_sync.model.wording import agreed, bytes_text, counted, the_first, timestamp_text
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,16 @@ def test_nouns_and_verbs_agree_with_their_number(number: int, noun: str, first: 
 
 def test_an_irregular_plural_is_given() -> None:
     assert counted(2, "copy", "copies") == "2 copies"
+
+
+def test_sizes_and_timestamps_are_short() -> None:
+    assert [bytes_text(size) for size in (0, 999, 1_000, 47_240_000, 5_000_000_000, 7e15)] == [
+        "0 bytes",
+        "999 bytes",
+        "1.0 kB",
+        "47.2 MB",
+        "5.0 GB",
+        "7,000.0 TB",
+    ]
+    assert timestamp_text("2026-06-01T10:00:00.123Z") == "2026-06-01T10:00:00Z"
+    assert timestamp_text("took 1.5 s") == "took 1.5 s"
