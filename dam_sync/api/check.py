@@ -27,6 +27,7 @@ from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
+from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
@@ -52,8 +53,8 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
-from dam_sync.model.wording import against_ours, counted, the_first
-from dam_sync.report.sentences import about_no_links, megabytes, unseen_parts
+from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
+from dam_sync.report.sentences import about_no_links, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -122,6 +123,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_undecided(job, sides))
         findings.extend(_about_pulls(job, sides))
         findings.extend([finding async for finding in _about_webhooks(job, options)])
+        findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
         for about in (_about_groups, _about_containers, _about_assets):
@@ -283,12 +285,19 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         yield _dropped_result(found)
 
 
+_MAPPED = "correct the named lines of the mapping file, or the values at the source"
+
+
+def _is_mapped(cause: str) -> bool:
+    return cause.startswith("mapping ")
+
+
 def _preview_result(found: Preview) -> CheckResult:
     if not found.parked:
         return CheckResult("assets", f"{the_first(found.taken, 'asset')} can be written")
     causes = found.causes.most_common(SHOWN)
     words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
-    hint = "correct the named lines of the mapping file, or the values at the source"
+    hint = "; ".join(dict.fromkeys(_MAPPED if _is_mapped(cause) else found.hints[cause] for cause, _ in causes))
     if found.parked == found.taken:
         text = f"every one of {the_first(found.taken, 'asset')} would be parked: {words}"
         return CheckResult("assets", text, hint, MappingError.exit_code)
@@ -311,7 +320,7 @@ def disk_result(state: Path, usage: Callable[[Path], Any] = shutil.disk_usage) -
     """Whether the disk of the state has room."""
     folder = next(parent for parent in state.parents if parent.exists())
     free = usage(folder).free
-    found = f"{megabytes(free)} free in {folder}"
+    found = f"{bytes_text(free)} free in {folder}"
     if free < LEAST_FREE:
         return CheckResult("disk", found, "free some space, or move `state:` to another disk", exit_code=1)
     return CheckResult("disk", found)
@@ -341,6 +350,18 @@ def _about_waves(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
         yield from CheckResult.of("waves", error)
         return
     yield CheckResult("waves", f"in their order: {', '.join(waves.names)}")
+
+
+def _about_notify(job: JobConfig) -> Iterator[CheckResult]:
+    """Why `watch` could not notify anybody. A run does not need it."""
+    program = next(iter(job.notify_command), "")
+    if program and shutil.which(program) is None:
+        yield CheckResult("notify", f"the command {program} of notify cannot be run by this user", PROGRAM, warns=True)
+    try:
+        for key in ("url", "secret"):
+            job.notify_secret(key)
+    except ConfigError as error:
+        yield CheckResult("notify", error.message, error.hint, warns=True)
 
 
 def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:

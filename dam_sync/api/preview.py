@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from dam_sync.api.mapping_tools.sampling import first_assets
+from dam_sync.engine.error_policy import parked_for
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
@@ -13,7 +14,10 @@ from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
+from dam_sync.model.asset import Asset
+from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Service
+from dam_sync.store.rows import Outcome
 
 MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENGTH, CLOSED, KIND})
 """Rules that drop a value because it does not fit, and not because the mapping has another use for it."""
@@ -21,13 +25,15 @@ MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENG
 
 @dataclass(slots=True)
 class Preview:
-    """Result of the preview. causes: assets by why they would be parked; examples: one message of each. dropped: assets
-    by path and rule, of which the rule cannot use a value of a field; detail: an example of each."""
+    """Result of the preview. causes: assets by why they would be parked; examples, hints: a message and what to do for
+    each. dropped: assets by path and rule, of which the rule cannot use a value of a field; detail: an example of
+    each."""
 
     taken: int = 0
     left_out: int = 0
     causes: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
+    hints: dict[str, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     detail: dict[tuple[str, str], str] = field(default_factory=dict)
 
@@ -57,8 +63,19 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
         found.taken += 1
         drafted = await drafted_for(target, fitness.schema, crosswalk, asset, "example", terms)
         found.note_dropped(drafted)
-        parked = rejected(drafted) or fitness.unfit(asset, drafted.draft)
+        parked = rejected(drafted) or fitness.unfit(asset, drafted.draft) or _without_file(source, asset)
         if parked is not None:
+            found.hints.setdefault(parked.cause, parked.hint)
             found.causes[parked.cause] += 1
             found.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")
     return found
+
+
+def _without_file(source: Service, asset: Asset) -> Outcome | None:
+    """Why the source would not give the file of the asset, as far as that is known without a call."""
+    try:
+        if asset.file is not None:
+            source.estimate_open(asset.file)
+    except Rejected as error:
+        return parked_for(error)
+    return None

@@ -55,13 +55,14 @@ async def _signed(state: WaveState, request: SignOffRequest, store: SqlStore, op
         why = f"run {state.unfinished} of it is not finished" if state.unfinished else "it was not moved yet"
         hint = f"run it first: `run JOB --wave {state.name}`"
         raise SafetyStop(f"wave {state.name} cannot be signed off: {why}", hint=hint)
-    accepted = refuse(list(_findings(state)), options)
+    by = request.by or user_name()
+    accepted = refuse([*_signed_already(state, by, request.note), *_findings(state)], options)
     row = await store.run_row(state.last)
     books = row.outcome if row is not None and isinstance(row.outcome, dict) else {}
     counts = state.counts
     return {
         "run": state.last,
-        "by": request.by or user_name(),
+        "by": by,
         "at": instant_text(options.clock.now().replace(microsecond=0)),
         "note": request.note,
         "assets": {"selected": counts.selected, "moved": counts.moved, "parked": counts.parked} if counts else {},
@@ -70,6 +71,16 @@ async def _signed(state: WaveState, request: SignOffRequest, store: SqlStore, op
         "mapping": books.get("mapping", ""),
         "accepted": list(accepted),
     }
+
+
+def _signed_already(state: WaveState, by: str, note: str) -> Iterator[GuardFinding]:
+    """What somebody else accepted since its last run is not replaced without a word."""
+    signed = state.signed
+    if signed is None or signed["run"] != state.last or (signed["by"], signed["note"]) == (by, note):
+        return
+    who = f"{signed['by']}, {signed['at']}" + (f", with the note “{signed['note']}”" if signed["note"] else "")
+    hint = f"`signoff JOB --wave {state.name} --revoke` takes that back; --accept-changes replaces it"
+    yield GuardFinding(f"wave {state.name} is signed off already: by {who}", hint)
 
 
 def _findings(state: WaveState) -> Iterator[GuardFinding]:

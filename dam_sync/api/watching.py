@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from standardwebhooks.webhooks import EmptyWebhookSecretError
 
 from dam_sync.api.stored_job import existing_store, state_exists
 from dam_sync.config.job import JobConfig
+from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.http.rates.shared import JobRates, SharedRates
@@ -90,7 +91,7 @@ async def deliver(job: JobConfig, event: Json, options: RunOptions) -> None:
         return
     body = redact(json.dumps(event, ensure_ascii=False)).encode(errors="replace")
     if notify.command:
-        await _piped(notify.command, body)
+        await _piped(job.notify_command, body)
     else:
         await _posted(job.notify_secret("url"), job.notify_secret("secret"), event["id"], body, options)
 
@@ -130,13 +131,13 @@ def signature(secret: str, identity: str, at: datetime, body: bytes) -> str:
     return signing.sign(identity, at, body.decode())
 
 
-async def _piped(command: tuple[str, ...], body: bytes) -> None:
+async def _piped(command: Sequence[str], body: bytes) -> None:
     """Run the command with the event on its standard input."""
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=null, stderr=null)
     except OSError as error:
-        raise ConfigError(f"the command of notify cannot be run: {error.strerror}") from None
+        raise ConfigError(f"the command {command[0]} of notify cannot be run: {error.strerror}", hint=PROGRAM) from None
     try:
         async with asyncio.timeout(COMMAND_SECONDS):
             await process.communicate(body)

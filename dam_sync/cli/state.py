@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,10 +12,11 @@ import typer
 from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.wording import counted
+from dam_sync.model.wording import counted, timestamp_text
 from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state, after_status
 from dam_sync.report.output import Output
 from dam_sync.report.sign_off import rows_of_sign_off
+from dam_sync.report.stored_state import rows_of_state
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def status(output: Output, job: JobFile) -> None:
             now = [(str(key), str(value)) for key, value in data["now"].items()]
             output.table(f"Job {data['job']}", ("", ""), now)
             rows = [
-                tuple(str(row[key]) for key in ("run", "command", "started", "ended", "result")) for row in data["runs"]
+                tuple(timestamp_text(str(row[key])) for key in ("run", "command", "started", "ended", "result"))
+                for row in data["runs"]
             ]
             every = f"`status {job} --json` lists the last {len(rows):,}"
             output.table("Runs", ("run", "command", "started", "ended", "result"), rows, SHOWN_RUNS, every)
@@ -157,6 +158,26 @@ def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
     output.table(title, columns, rows, SHOWN, f"`conflicts {job} -o FILE` lists all")
 
 
+ACTIONS = {
+    "show": "state JOB show",
+    "export": "state JOB export -o FILE",
+    "import": "state JOB import FILE",
+    "gc": "state JOB gc --older-than 400d",
+}
+
+
+def _wrong_action(job: Path, what: str, file: Path | None) -> ConfigError | None:
+    """Why a command line of `state` says nothing that can be done."""
+    if what not in ACTIONS:
+        turned = f"the job file comes before the action: `state {what} {job}`" if str(job) in ACTIONS else ""
+        hint = turned or "use " + " or ".join(f"`{each}`" for each in ACTIONS.values())
+        return ConfigError(f"`{what}` is not an action of `state`", hint=hint)
+    if (what in ("show", "gc")) == (file is None):
+        return None
+    wrong = "needs the path of a file" if file is None else f"takes no file, but was given {file}"
+    return ConfigError(f"`state JOB {what}` {wrong}", hint=f"write `{ACTIONS[what]}`")
+
+
 @command()
 def state(
     output: Output,
@@ -176,9 +197,9 @@ def state(
     from dam_sync.api.state_copies import job_export, job_gc, job_import
 
     file = file or out
-    if what not in ("show", "export", "import", "gc") or (what in ("show", "gc")) != (file is None):
-        known = "`show`, `gc`, `export FILE` or `import FILE`"
-        output.error(ConfigError(f"`{what}` is not an action of `state`; use {known}", hint="see `state --help`"))
+    wrong = _wrong_action(job, what, file)
+    if wrong is not None:
+        output.error(wrong)
         raise typer.Exit(2)
     if what == "gc":
         confirm(output, f"Remove the ledger rows and reports of {job} that are older than {older_than}?")
@@ -191,8 +212,7 @@ def state(
         if output.as_json:
             output.data(data)
         else:
-            rows = [(str(key), json.dumps(value, ensure_ascii=False)) for key, value in data.items()]
-            output.table(f"State of {job}", ("", ""), rows)
+            output.table(f"State of {job}", ("", ""), rows_of_state(data))
         output.next(*after_state(str(job), what))
         return 0
 

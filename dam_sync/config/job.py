@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
-from dam_sync.config.secrets import Reference, resolve_secret
+from dam_sync.config.secrets import Reference, located, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
@@ -225,6 +225,11 @@ class JobConfig(StrictModel):
         """`notify.url` or `notify.secret` with its reference resolved. Raises ConfigError naming the reference."""
         text = getattr(self.notify, key, "")
         return resolve_secret(Reference.at(text, f"notify.{key}", self.folder)) if text else ""
+
+    @property
+    def notify_command(self) -> list[str]:
+        """`notify.command`; a program that is named by a relative path is the one below the folder of the job file."""
+        return located(self.notify.command, self.folder) if self.notify and self.notify.command else []
 
     @property
     def webhook_secret(self) -> str:

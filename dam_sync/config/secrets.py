@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
@@ -16,6 +16,7 @@ SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
 SOURCES = ("env", "file", "command", "keyring")
 REFERENCE = re.compile(rf"\$\{{({'|'.join(SOURCES)}):([^}}]+)\}}")
 OPENING = "${"
+PROGRAM = "name a program that this user may run, by its name or by a path from the folder of the job file"
 FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 
@@ -84,9 +85,18 @@ def _from_file(text: str, name: str) -> str:
         raise _unresolved(text, f"cannot be read: {reason}", "correct the path or its permissions") from None
 
 
+def located(words: Sequence[str], folder: Path) -> list[str]:
+    """The words of a command; a program that is named by a relative path is the one below `folder`."""
+    program, *rest = words or ("",)
+    return [str(folder / program) if os.sep in program else program, *rest]
+
+
 def _from_command(text: str, name: str) -> str:
+    folder = text.folder if isinstance(text, Reference) else Path()
     try:
-        ran = subprocess.run(shlex.split(name), capture_output=True, timeout=COMMAND_SECONDS, check=False)
+        ran = subprocess.run(
+            located(shlex.split(name), folder), capture_output=True, timeout=COMMAND_SECONDS, check=False
+        )
         if ran.returncode:
             raise _unresolved(text, f"ended with exit code {ran.returncode}", "run the command yourself to see why")
         return ran.stdout.decode("utf-8").strip("\r\n")

@@ -59,7 +59,7 @@ def react(error: DamSyncError, work: Work | None = None, *, failures: int = 0, w
         case Disposition.RESTART if work is None or (writing and work.attempt < MAX_ATTEMPTS):
             return RestartAsset()
         case _:
-            return ParkAsset(_parked(error))
+            return ParkAsset(parked_for(error))
 
 
 def _retry(error: DamSyncError, work: Work | None, failures: int) -> Reaction:
@@ -73,7 +73,8 @@ def _retry(error: DamSyncError, work: Work | None, failures: int) -> Reaction:
     return RetryAsset(after or float(2**work.attempt))
 
 
-def _parked(error: DamSyncError) -> Outcome:
+def parked_for(error: DamSyncError) -> Outcome:
+    """What becomes of an asset that is set aside for an error."""
     return Outcome(
         action="parked",
         cause=error.cause,

@@ -53,7 +53,7 @@ async def _restored(context: RunContext, *, unlisted: bool) -> None:
     if unlisted and left:
         gone = await context.source.missing(left, context.clock.now())
         back = [asset for asset in left if asset not in gone]
-        context.read_again[RESTORED] += await store.read_again(context.run.id, back, deleted=True)
+        context.tallies.read_again[RESTORED] += await store.read_again(context.run.id, back, deleted=True)
     if now != before:
         await store.set_meta(key, sorted(now))
 

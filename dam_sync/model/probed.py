@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from dam_sync.model.capabilities import Capabilities, Feature
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import MonthlyAllowance
 
 
@@ -43,11 +43,11 @@ class Account:
     undecided_as_target: tuple[Undecided, ...] = ()
     allowance: MonthlyAllowance | None = None
     unnamed: str = ""
-    refused_as_source: ConfigError | None = None
-    refused_as_target: ConfigError | None = None
+    refused_as_source: DamSyncError | None = None
+    refused_as_target: DamSyncError | None = None
 
     def refuse_as(self, role: str) -> None:
-        """Raises ConfigError if it cannot be a source, or a target."""
+        """Raises ConfigError or Denied if it cannot be a source, or a target."""
         refused = self.refused_as_source if role == "source" else self.refused_as_target
         if refused is not None:
             raise refused

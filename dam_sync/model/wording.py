@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
+
+FRACTION = re.compile(r"(?<=:\d\d)\.\d+(?=Z)")
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -19,6 +22,20 @@ def agreed(number: int, one: str, several: str) -> str:
 def the_first(number: int, one: str) -> str:
     """`the first asset`, `the first 12 assets`."""
     return f"the first {one}" if number == 1 else f"the first {counted(number, one)}"
+
+
+def bytes_text(size: float) -> str:
+    """`812 bytes`, `4.5 kB`, `47.2 MB`."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"
+
+
+def timestamp_text(text: str) -> str:
+    """A timestamp in UTC as people read it, without the part of a second."""
+    return FRACTION.sub("", text)
 
 
 def such_as(examples: Sequence[str], number: int) -> str:

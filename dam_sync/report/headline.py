@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dam_sync.model.wording import agreed, counted
+from dam_sync.model.wording import agreed, bytes_text, counted
 from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
 from dam_sync.report.report import Report
 from dam_sync.report.risks import risks_of
-from dam_sync.report.sentences import megabytes
 from dam_sync.report.terminal import duration
 
 PLANNED = {"created": "created", "updated": "updated", "removed": "moved to the trash of the target"}
@@ -41,7 +40,7 @@ def _assets(report: Report) -> str:
     one, several = ("asset will be", "assets will be") if report.is_plan else ("asset was", "assets were")
     numbers = {words: report.counts.get(name, 0) for name, words in PLANNED.items()}
     done = [f"{counted(number, one, several)} {words}" for words, number in numbers.items() if number]
-    size = f" ({megabytes(report.bytes)} of files)" if report.bytes else ""
+    size = f" ({bytes_text(report.bytes)} of files)" if report.bytes else ""
     written = ", ".join(done)
     return f"{written}{size}" if written else f"no asset {'will be' if report.is_plan else 'was'} changed"
 

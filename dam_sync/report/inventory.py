@@ -19,7 +19,7 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.safe_text import csv_cell
-from dam_sync.model.wording import agreed, counted
+from dam_sync.model.wording import agreed, bytes_text, counted
 
 if TYPE_CHECKING:
     from _csv import Writer
@@ -121,14 +121,7 @@ def dense_tables(side: SideInventory) -> list[InventoryTable]:
 
 def size_text(number: int | None) -> str:
     """`47.2 MB`; empty if unknown."""
-    if number is None:
-        return ""
-    size = float(number)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"
+    return "" if number is None else bytes_text(number)
 
 
 def share_text(part: int, whole: int) -> str:

@@ -191,8 +191,8 @@ def after_redirects(job: str, *, found: bool, written: bool, probed: bool) -> li
 
 
 def after_state(job: str, what: str) -> list[str]:
-    """What to do after `state show`, an export, or an import."""
-    return [_line("check" if what == "import" else "status", job)]
+    """What to do after `state show`, an export, or an import, which may lack links of assets that are at the target."""
+    return [_line("adopt", job, "--dry-run") if what == "import" else _line("status", job)]
 
 
 def after_explain(job: str, story: Mapping[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from threading import Event, RLock, Thread
 from typing import Any, TextIO
 
 from dam_sync.model.safe_text import visible
-from dam_sync.model.wording import counted
+from dam_sync.model.wording import bytes_text, counted
 
 Snapshot = Callable[[], Mapping[str, Any]]
 LIVE_SECONDS = 0.25
@@ -93,7 +93,7 @@ def line(state: Mapping[str, Any]) -> str:
         done, expected = state["done"], state["expected"]
         parts.append(f"{done:,} of {counted(expected, 'asset')}" if expected else counted(done, "asset"))
     if state["bytes"]:
-        parts.append(f"{state['bytes'] / 1_000_000:,.1f} MB")
+        parts.append(bytes_text(state["bytes"]))
     rate = f", {state['rate']:.0f} per second" if state["rate"] >= 1 else ""
     parts.append(f"calls: source {state['source_calls']:,}, target {state['target_calls']:,}{rate}")
     if state["parked"]:

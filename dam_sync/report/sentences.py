@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
-from dam_sync.model.wording import agreed, counted, such_as
+from dam_sync.model.wording import agreed, bytes_text, counted, such_as
 
 _NAMED = 3  # containers
 
@@ -263,22 +263,17 @@ def about_estimate(untimed: int, assumed_seconds: float | None, largest: int, ro
     notes = []
     if untimed:
         notes.append(
-            f"the estimate of time leaves out the transfer of {megabytes(untimed)}, because no speed is known: set "
+            f"the estimate of time leaves out the transfer of {bytes_text(untimed)}, because no speed is known: set "
             "`limits: {bandwidth: 50MB/s}` to include it"
         )
     if assumed_seconds is not None:
         notes.append(f"no call to the target was measured: the estimate takes {assumed_seconds} s for each")
     if largest > room:
         notes.append(
-            f"the largest file has {megabytes(largest)} and the disk of the state has {megabytes(room)} free: a "
+            f"the largest file has {bytes_text(largest)} and the disk of the state has {bytes_text(room)} free: a "
             "file that cannot be read by ranges is kept there while it is moved"
         )
     return notes
-
-
-def megabytes(size: int) -> str:
-    """`12.3 MB`, `4.5 GB`."""
-    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
 def about_webhooks(source: str, *, offered: bool) -> list[str]:

@@ -32,7 +32,7 @@ WITH_OPTIONS = "`--json` lists all, `--html FILE` up to 200"
 GONE = ("asset", "target", "reason", "since", "until")
 GONE_TITLE = "Gone from the source, to be removed at the target"
 ROWS_OF_GROUPS = 60
-ALIGNED = 40  # characters to which the cells of a plain table are aligned
+ALIGNED = 60  # characters to which the cells of a plain table are aligned
 STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 

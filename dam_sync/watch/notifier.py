@@ -95,7 +95,7 @@ class Notifier:
             async with asyncio.timeout(DRAIN_SECONDS):
                 await self._waiting.join()
         except TimeoutError:
-            _log.warning("notifications.left", number=self._waiting.qsize())
+            _log.error("notifications.left", number=self._waiting.qsize())
 
     async def _send(self, job: JobConfig, event: Json) -> None:
         problem = ""
@@ -116,4 +116,4 @@ class Notifier:
 
     def _give_up(self, event: Json, problem: str) -> None:
         self.failed += 1
-        _log.warning("notification.failed", job=event["data"]["job"], type=event["type"], problem=problem)
+        _log.error("notification.failed", job=event["data"]["job"], type=event["type"], problem=problem)

@@ -65,6 +65,17 @@ def test_a_job_in_order(desk: Small) -> None:
     assert str(desk.state) in told["state"]
 
 
+def test_notifications_that_nobody_would_get(desk: Small) -> None:
+    with desk.pair.job.open("a", encoding="utf-8") as job:
+        job.write("notify: {command: ./notify.sh}\n")
+    (row,) = [row for row in found(desk, 0)["WARN"] if row["subject"] == "notify"]
+    program = desk.pair.folder / "notify.sh"
+    assert row["message"] == f"the command {program} of notify cannot be run by this user"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert all(row["subject"] != "notify" for row in found(desk, 0)["WARN"])
+
+
 def test_every_asset_would_be_parked(tmp_path: Path) -> None:
     with small(tmp_path, [photo(each, credit=LONG) for each in (1, 2, 3)]) as job:
         (row,) = found(job, 2)["FAULT"]

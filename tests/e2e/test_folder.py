@@ -11,6 +11,7 @@ from typing import Any
 import bagit
 import pytest
 
+from dam_sync.api.check import check_job
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.model.capabilities import Feature
@@ -152,3 +153,22 @@ def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:
         assert found == {hashlib.sha256(data).hexdigest() for data in files.values()}
         assert verified(job)["equal"] == 3
         assert ran(job)["operations"] == {}
+
+
+def test_files_that_a_catalogue_names_and_nobody_put_there_are_known_before_the_run(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    (root / "files").mkdir(parents=True)
+    (root / "files" / "a.jpg").write_bytes(b"abc")
+    (root / "catalogue.csv").write_text("id,filename,versions\n1,a.jpg,a.jpg\n2,b.jpg,Press/b.jpg\n", encoding="utf-8")
+    job = job_between(tmp_path / "in", InFolder(root), InFolder(tmp_path / "out"), "source_key")
+    plan = asyncio.run(plan_job(job, small.options())).as_json()
+    ((row,), counts) = plan["parked"], plan["counts"]
+    assert (counts["created"], counts["parked"]) == (1, 1)
+    assert row["example"].endswith("the file files/Press/b.jpg is not there")
+    assert "below `files`" in row["hint"]
+    report = ran(job)
+    assert (report["parked"], report["counts"]) == (plan["parked"], counts)
+    (found,) = [each for each in asyncio.run(check_job(job)) if each.subject == "assets"]
+    assert found.warns
+    assert "1 of the first 2 would be parked: NotFound (1)" in found.message
+    assert found.hint == row["hint"]

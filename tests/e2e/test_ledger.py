@@ -18,7 +18,7 @@ from dam_sync.api.reports.run_record import spent_note, total_spent
 from dam_sync.api.state_copies import job_gc
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner
-from dam_sync.report.sentences import megabytes
+from dam_sync.model.wording import bytes_text
 from tests.support import small
 from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.everything import OWN_MARKS, everything, receiving
@@ -118,7 +118,7 @@ def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
         assert (report["bytes"], report["seconds"]) == (books["bytes"], books["seconds"])
         assert report["bytes"] == sum(row["size"] or 0 for row in rows_of(pair))
         assert {side: report[side]["calls"] for side in ("source", "target")} == books["calls"]
-        assert f"({megabytes(report['bytes'])} of files)" in report["headline"]["text"]
+        assert f"({bytes_text(report['bytes'])} of files)" in report["headline"]["text"]
         assert [note for note in report["notes"] if "2 processes" in note]
         assert sum(books["calls"]["source"].values()) == sum(pair.source.calls.values())
 

@@ -142,7 +142,7 @@ def test_an_exported_state_goes_on_in_the_place_of_the_first(tmp_path: Path) -> 
         copy = tmp_path / "backup" / "copy.db"
         job.ran("state", "export", "-o", str(copy), code=0).says(str(copy))
         job.ran("state", "export", "-o", str(copy), code=2).says("already exists", "name a new file")
-        job.ran("state", "export", code=2).says("export FILE")
+        job.ran("state", "export", code=2).says("needs the path of a file", "state JOB export -o FILE")
         shutil.rmtree(job.state.parent)
         job.state.parent.mkdir()
         copy.replace(job.state)

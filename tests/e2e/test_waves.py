@@ -95,6 +95,11 @@ def test_a_sign_off_is_shown_in_words(tmp_path: Path) -> None:
         shown.says("signed by Jane", "for run 1 of the wave", "assets 4 selected, 4 moved, 0 parked")
         shown.says("verification level fields, 50% of the assets: no differences", "note as agreed")
         assert [token for token in "{}[]'" if token in shown.out] == []
+        desk.ran("signoff", "--wave", "press", "--by", "Jane", "--note", "as agreed", code=0)
+        refused = desk.ran("signoff", "--wave", "press", "--by", "Joe", code=REFUSED)
+        refused.says("wave press is signed off already: by Jane, ", "with the note “as agreed”", "--revoke")
+        desk.ran("status", code=0).says("signed off after run 1 by Jane")
+        desk.ran("signoff", "--wave", "press", "--by", "Joe", "--accept-changes", code=0).says("signed by Joe")
         desk.run()
         desk.ran("signoff", "--wave", "rest", "--accept-changes", code=0).says(
             "verification none since that run", "accepted wave rest was not verified since run 2"

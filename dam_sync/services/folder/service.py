@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
@@ -33,6 +33,8 @@ from dam_sync.services.folder.uploads import Uploader
 UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
 Seal = Callable[[Disk, date], None]
 TREE = "it has no catalogue: every file is an asset; {} hidden files, links and odd file or folder names are left out"
+
+UNLISTED = "files below `files` that the catalogue names at no asset, and that are left out: {}"
 
 
 class FolderService(Service):
@@ -63,7 +65,7 @@ class FolderService(Service):
 
     def _probe(self) -> Account:
         root, tenant = self._root, self._tenant
-        refused = _refused_as_target(root)
+        refused = _refused_as_target(root, tenant.disk.system)
         if refused is not None and not tenant.read_only:
             raise refused
         if is_archive(root):
@@ -80,12 +82,9 @@ class FolderService(Service):
                 root.mkdir()
         if not tenant.read_only:
             tenant.found()
-        total = len(tenant.listing.asset_ids())
-        notes = [] if tenant.is_ours else [UNNAMED]
-        if tenant.tree is not None:
-            notes.append(TREE.format(tenant.tree.left_out))
+        total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
         name, unnamed = tenant.identity(), tenant.unnamed
-        return Account(name, total=total, notes=tuple(notes), unnamed=unnamed, refused_as_target=refused)
+        return Account(name, total=total, notes=notes, unnamed=unnamed, refused_as_target=refused)
 
     def _unpack(self, archive: Path) -> Path:
         if self._unpacked is None:
@@ -107,6 +106,11 @@ class FolderService(Service):
 
     async def open(self, file: FileRef, offset: int = 0) -> Stream:
         return await self._reader.open(file, offset)
+
+    def estimate_open(self, file: FileRef) -> Calls:
+        """No calls. Raises NotFound for a file that does not exist."""
+        self._reader.expect(file)
+        return NO_CALLS
 
     async def fetch(self, asset: AssetId) -> Asset:
         return await self._reader.fetch(asset)
@@ -198,10 +202,24 @@ class FolderService(Service):
         return NO_CALLS
 
 
-def _refused_as_target(root: Path) -> ConfigError | None:
-    if not named_as_archive(root) or root.is_dir():
-        return None
-    return ConfigError(f"{root} is an archive, which is only read", hint="write to a folder and pack it afterwards")
+def _refused_as_target(root: Path, system: FileSystem) -> DamSyncError | None:
+    if named_as_archive(root) and not root.is_dir():
+        return ConfigError(f"{root} is an archive, which is only read", hint="write to a folder and pack it afterwards")
+    place = root if root.is_dir() else root.parent
+    if place.is_dir() and not system.may_write(place):
+        return Denied(
+            f"{place} is read-only for this user", hint=f"let this user write {place}, or name another folder"
+        )
+    return None
+
+
+def _notes(tenant: Tenant) -> Iterator[str]:
+    if not tenant.is_ours:
+        yield UNNAMED
+    if tenant.tree is not None:
+        yield TREE.format(tenant.tree.left_out) if tenant.tree.left_out else TREE.partition(";")[0]
+    if tenant.read_only and (unlisted := tenant.unlisted()):
+        yield UNLISTED.format(unlisted)
 
 
 def _permitted() -> None:

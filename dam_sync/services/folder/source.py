@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
@@ -17,6 +18,10 @@ from dam_sync.services.folder.tenant import Tenant
 
 EVERYTHING = "all"
 _RECORD = "correct its record in the catalogue; `dam-sync help catalogue` has the JSON Schema of a record"
+
+_FILE = (
+    "put it there, or correct its path in the catalogue, where paths are those below `files`; then `errors JOB --retry`"
+)
 
 
 @dataclass(slots=True)
@@ -75,16 +80,26 @@ class Reader:
         return replace(file, size=self.tenant.disk.size(self.tenant.files(file.id)))
 
     async def open(self, file: FileRef, offset: int) -> FileStream:
-        if not file.id:
-            raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
         return await run_sync(self._open, file, offset)
 
+    def expect(self, file: FileRef) -> None:
+        """Raises NotFound for a file that `open` would not find, InvalidValue for one that it would refuse; blocks."""
+        os.close(self._handle(file))
+
     def _open(self, file: FileRef, offset: int) -> FileStream:
+        return FileStream(self._handle(file), offset)
+
+    def _handle(self, file: FileRef) -> int:
         tenant = self.tenant
+        if not file.id:
+            raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
+        place = tenant.files(file.id)
         try:
-            return FileStream(tenant.disk.open(tenant.files(file.id)), offset)
+            return tenant.disk.open(place)
         except NotFound:
-            return FileStream(tenant.disk.open(tenant.trash(file.id)), offset)
+            with suppress(NotFound):
+                return tenant.disk.open(tenant.trash(file.id))
+        raise NotFound(f"the file {place} is not there", hint=_FILE)
 
 
 class FileStream:

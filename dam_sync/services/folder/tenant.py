@@ -10,7 +10,7 @@ from typing import Final
 from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.model.asset import digest_of
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.api.bag import SEALED
@@ -23,6 +23,7 @@ ABOUT = "archive.json"
 SHEET = "catalogue.csv"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
+LOOKED_AT = 50_000
 OWN_FIELDS: Final = (
     Field(facts.SOURCE_KEY, FieldKind.TEXT, "Key of the asset at its source"),
     Field(facts.CREATED, FieldKind.INSTANT, "Date of creation"),
@@ -58,7 +59,7 @@ class Tenant:
         if not self.read_only or not disk.root.is_dir():
             return
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
-            self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of)
+            self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of, OWN_FIELDS)
         elif not self.catalogue.exists and not self._is_at(ABOUT):
             self.tree = FileTree(disk)
 
@@ -132,6 +133,26 @@ class Tenant:
         if not self.disk.size(path):  # it is torn, or not there
             return True
         return self.disk.changed_at(path) <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
+
+    def unlisted(self) -> int:
+        """How many files below `files` no asset names, in a folder that people made and that has not too many assets to
+        look at each; blocks."""
+        ids = () if self.tree is not None or self.is_ours else self.listing.asset_ids()
+        if not 0 < len(ids) <= LOOKED_AT:
+            return 0
+        named = {str(file.get("file") or "") for each in ids for file in self._files_of(each)}
+        try:
+            found = FileTree(Disk(self.disk.root / self.base / "files")).asset_ids()
+        except NotFound:
+            return 0
+        return len(set(found) - named)
+
+    def _files_of(self, identity: str) -> Iterator[Record]:
+        try:
+            record = self.listing.asset(identity)
+            yield from (file for part in ("versions", "attachments") for file in record.get(part) or ())
+        except (InvalidValue, NotFound, AttributeError, TypeError):  # reading it alone says what is wrong
+            return
 
     # -- what it can hold -------------------------------------------------------------------------------------------
 

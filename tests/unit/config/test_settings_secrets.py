@@ -63,6 +63,12 @@ def test_from_a_command(tmp_path: Path) -> None:
     assert "quotes" in refused(tmp_path, "${command:say 'x}").message
 
 
+def test_a_command_is_found_from_the_folder_of_the_job_file(tmp_path: Path) -> None:
+    (tmp_path / "give").write_text("#!/bin/sh\necho s3cret\n", encoding="utf-8")
+    (tmp_path / "give").chmod(0o755)
+    assert resolve_secret(reference(tmp_path, "${command:./give}")) == "s3cret"
+
+
 def test_a_command_goes_through_no_shell(tmp_path: Path) -> None:
     assert resolve_secret("${command:echo a;touch x $HOME}") == "a;touch x $HOME"
     assert not (tmp_path / "x").exists()

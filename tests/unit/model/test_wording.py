@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.model.wording import against_ours, agreed, counted, the_first
+from dam_sync.model.wording import against_ours, agreed, bytes_text, counted, the_first, timestamp_text
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,16 @@ def test_an_irregular_plural_is_given() -> None:
 )
 def test_a_clock_is_ahead_or_behind(seconds: float, text: str) -> None:
     assert against_ours(timedelta(seconds=seconds)) == text
+
+
+def test_sizes_and_timestamps_are_short() -> None:
+    assert [bytes_text(size) for size in (0, 999, 1_000, 47_240_000, 5_000_000_000, 7e15)] == [
+        "0 bytes",
+        "999 bytes",
+        "1.0 kB",
+        "47.2 MB",
+        "5.0 GB",
+        "7,000.0 TB",
+    ]
+    assert timestamp_text("2026-06-01T10:00:00.123Z") == "2026-06-01T10:00:00Z"
+    assert timestamp_text("took 1.5 s") == "took 1.5 s"

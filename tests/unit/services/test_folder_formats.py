@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,43 @@ async def test_assets_are_written_as_csv_and_read_again(tmp_path: Path) -> None:
     assert (await service.fetch(row.id)).fields["word"].label == "New term"  # the file is looked at again
 
 
+async def test_the_fields_that_every_folder_has_keep_their_kind_in_a_sheet(tmp_path: Path) -> None:
+    stored = datetime(2020, 5, 6, 7, 8, 9, tzinfo=UTC)
+    service = await opened(tmp_path / "f", format="csv")
+    await service.create(replace(DRAFT, fields={**DRAFT.fields, "created": stored}), content(), MemoryJournal())
+    before = (await service.schema()).fields
+    await service.close()
+    again = connect(tmp_path / "f", read_only=True, format="csv")
+    assert (await again.schema()).fields == before
+    (entry,) = await everything(again)
+    assert entry.asset.fields["created"] == stored
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "message"),
+    [
+        (
+            "date",
+            "12.03.1998",
+            "the cell of fields.x cannot be read: '12.03.1998' is not a date; write it as 2025-02-06",
+        ),
+        (
+            "number",
+            "12,5",
+            "the cell of fields.x cannot be read: '12,5' is not a number; write it with a decimal point, 12.5",
+        ),
+        ("flag", "Ja", "the cell of fields.x cannot be read: 'Ja' is neither yes nor no; write one of them"),
+        ("instant", "12.03.1998", "the cell of fields.x cannot be read: '12.03.1998' is not a timestamp; write it as "),
+    ],
+)
+def test_a_cell_of_another_form_is_shown_with_the_form_that_is_read(kind: str, cell: str, message: str) -> None:
+    fields = {"x": codec.field_of({"key": "x", "kind": kind})}
+    with pytest.raises(InvalidValue) as raised:
+        record_of({"id": "1", "fields.x": cell}, {"id": "1"}, fields)
+    assert raised.value.message.startswith(message)
+    assert "errors JOB --retry" in raised.value.hint
+
+
 async def test_a_cell_that_cannot_be_read_concerns_its_asset_alone(tmp_path: Path) -> None:
     sheet = await exported(tmp_path / "f")
     changed(sheet, "placements", "nothing")
@@ -130,6 +169,20 @@ async def test_a_sheet_by_hand_is_a_library(tmp_path: Path) -> None:
     schema = await service.schema()
     assert (schema.fields["note"].localized, schema.fields["title"].kind) == (True, FieldKind.TEXT)
     assert [place.path async for place in service.containers()] == [("Press",), ("Press", "A")]
+
+
+async def test_files_that_no_row_names_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "files" / "Press").mkdir(parents=True)
+    for name in ("a.jpg", "Press/b.jpg", "Press/c.jpg", ".hidden"):
+        (tmp_path / "files" / name).write_bytes(b"abc")
+    text = "id,versions,placements\n1,a.jpg,\n2,Press/missing.jpg,\n3,Press/b.jpg,wrong\n"
+    (tmp_path / "catalogue.csv").write_text(text, encoding="utf-8")
+    notes = (await connect(tmp_path, read_only=True).probe()).notes
+    assert [note for note in notes if "left out" in note] == [
+        "files below `files` that the catalogue names at no asset, and that are left out: 2"
+    ]
+    (tmp_path / "catalogue.csv").write_text("id,versions\n1,a.jpg;Press/b.jpg;Press/c.jpg\n", encoding="utf-8")
+    assert not any("left out" in note for note in (await connect(tmp_path, read_only=True).probe()).notes)
 
 
 @pytest.mark.parametrize(

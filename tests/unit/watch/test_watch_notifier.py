@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from dam_sync.api.watching import deliver, signature
 from dam_sync.config.job import JobConfig, job_of_code
@@ -27,11 +28,11 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 EVENT = {"id": "msg_1", "type": "run.stopped", "timestamp": AT.isoformat(), "data": {"job": "museum"}}
 
 
-def job_with(**notify: Any) -> JobConfig:
+def job_with(folder: Path = Path("/jobs"), **notify: Any) -> JobConfig:
     side = {"kind": "a_hypermedia", "base_url": "https://a.example"}
     side["auth"] = {"flow": "basic", "login": "x", "password": "${env:A}"}  # type: ignore[assignment]
     data = {"version": 1, "name": "museum", "source": side, "target": side, "mapping": "m.yaml", "notify": notify}
-    return job_of_code(data, Path("/jobs"), discover())
+    return job_of_code(data, folder, discover())
 
 
 def ended(result: RunResult, error: DamSyncError | None = None, *, failures: int = 0, **parked: int) -> WatchRecord:
@@ -110,6 +111,14 @@ async def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) ->
         await deliver(job_with(command=str(tmp_path / "missing")), EVENT, RunOptions())
 
 
+async def test_a_command_is_found_from_the_folder_of_the_job_file(tmp_path: Path) -> None:
+    (tmp_path / "notify.sh").write_text('#!/bin/sh\ncat > "$1"\n', encoding="utf-8")
+    (tmp_path / "notify.sh").chmod(0o755)
+    file = tmp_path / "event.json"
+    await deliver(job_with(tmp_path, command=f"./notify.sh {file}"), EVENT, RunOptions())
+    assert json.loads(file.read_text(encoding="utf-8")) == EVENT
+
+
 async def test_half_a_character_in_an_event_is_replaced(tmp_path: Path) -> None:
     """A path of this host may contain one, and so may an error that names it."""
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
@@ -153,7 +162,9 @@ async def test_a_failed_notification_is_tried_again_and_given_up_in_the_end() ->
     assert (notifier.sent, notifier.failed, arrived, clock.slept) == (1, 0, [EVENT], [30.0, 60.0])
     notifier, clock, _ = await notified([Transient("x")] * 9)
     assert (notifier.sent, notifier.failed, clock.slept) == (0, 1, [30.0, 60.0, 120.0])
-    notifier, clock, _ = await notified([ConfigError("the secret is not set")])
+    with capture_logs() as logged:
+        notifier, clock, _ = await notified([ConfigError("the secret is not set")])
+    assert [(each["log_level"], each["problem"]) for each in logged] == [("error", "the secret is not set")]
     assert (notifier.failed, clock.slept) == (1, [])
 
 

@@ -17,6 +17,7 @@ FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DEEPEST = 64
 REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 UNUSABLE = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EEXIST, errno.EISDIR, errno.ELOOP})
+PERMISSIONS = "correct the permissions of the folder"
 SHOWN = 100  # characters of a name that somebody else chose
 
 
@@ -44,7 +45,7 @@ def explained(what: str) -> Iterator[None]:
         raise NotFound(f"{what} is not there") from None
     except OSError as error:
         if error.errno in REFUSED:
-            raise Denied(f"{what}: {error.strerror}", hint="correct the permissions of the folder") from None
+            raise Denied(f"{what}: {error.strerror}", hint=PERMISSIONS) from None
         if error.errno in NO_ROOM:
             raise DiskFull(f"no room left to write {what}", hint="free some space and run again") from None
         if error.errno in UNUSABLE:
@@ -53,7 +54,8 @@ def explained(what: str) -> Iterator[None]:
 
 
 class FileSystem:
-    """The calls by which a folder changes. A test passes one that ends the process at any of them."""
+    """The calls by which a folder changes, and what its permissions allow. A test passes one that ends the process at
+    any of them, or one with fewer permissions."""
 
     def create(self, name: str, flags: int, at: int) -> int:
         """A descriptor."""
@@ -82,6 +84,14 @@ class FileSystem:
     def unlink(self, name: str, at: int) -> None:
         """Raises FileNotFoundError."""
         os.unlink(name, dir_fd=at)
+
+    def may_write(self, folder: Path) -> bool:
+        """Whether this user may make files in a folder."""
+        return os.access(folder, os.W_OK | os.X_OK)
+
+    def may_list(self, name: str, at: int) -> bool:
+        """Whether this user may see what lies in a folder."""
+        return os.access(name, os.R_OK | os.X_OK, dir_fd=at)
 
 
 FILE_SYSTEM = FileSystem()

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from typing import BinaryIO, Final
 
 from dam_sync.http.parsing import parsed_text
@@ -22,7 +23,7 @@ from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalogue, Record
-from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.disk import Disk, shortened
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?\Z")
 PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
@@ -35,9 +36,12 @@ FILES = ("versions", "attachments")
 LISTS = ("groups", "restrictions", "tags", "placements", "relations", *FILES)
 FIXED: Final = (*TEXTS, *DATES, *LISTS)
 YES, NO = "yes", "no"
+FLAGS: Final = {YES: True, NO: False, "true": True, "false": False, "1": True, "0": False}
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)")
 MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
 WRITTEN = f"{SCRATCH}/catalogue.csv.new"
 _FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
+_CELL: Final = "correct the cell, then `errors JOB --retry`; `dam-sync help folder` describes the columns"
 _COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
 Cells = Mapping[str, str]
 
@@ -151,7 +155,7 @@ def record_of(cells: Cells, before: Record, fields: Mapping[str, Field]) -> Reco
             if name.startswith("fields."):
                 _set_field(values, name, text, fields)
             elif name in (*DATES, "groups", "restrictions"):
-                rights[name] = READ.get(name, _or_none)(text)
+                rights[name] = READ[name](text)
             elif name in FILES:
                 made[name] = _files(text, before.get(name) or ())
             else:
@@ -159,15 +163,22 @@ def record_of(cells: Cells, before: Record, fields: Mapping[str, Field]) -> Reco
     return {**made, "rights": rights, "fields": values}
 
 
+class _Unreadable(ValueError):
+    """A cell that says no value of its column; the message says what would."""
+
+
 @contextmanager
 def _named(column: str) -> Iterator[None]:
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise InvalidValue(f"the cell of {column} cannot be read", hint="correct the CSV file and run again") from None
+    except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        why = f": {problem}" if isinstance(problem, _Unreadable) else ""
+        raise InvalidValue(f"the cell of {column} cannot be read{why}", hint=_CELL) from None
 
 
-def _or_none(text: str) -> str | None:
+def _timestamp(text: str) -> str | None:
+    if text and not TIMESTAMP.fullmatch(text):
+        raise _Unreadable(f"{shortened(text)!r} is not a timestamp; write it as 2025-02-06T10:30:00Z")
     return text or None
 
 
@@ -192,8 +203,10 @@ READ: Mapping[str, Callable[[str], Json]] = {
     "restrictions": lambda text: [_restriction(each) for each in parted(text)],
     "placements": lambda text: [_membership(each) for each in parted(text)],
     "relations": lambda text: [_relation(each) for each in parted(text)],
-    "created_at": _or_none,
-    "changed_at": _or_none,
+    "created_at": _timestamp,
+    "changed_at": _timestamp,
+    "release_at": _timestamp,
+    "expires_at": _timestamp,
 }
 
 
@@ -224,20 +237,40 @@ def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[
 def _value(kind: FieldKind, text: str) -> Json:
     match kind:
         case FieldKind.FLAG:
-            return {YES: True, NO: False, "true": True, "false": False, "1": True, "0": False}[text.strip().casefold()]
+            return _flag(text.strip())
         case FieldKind.NUMBER:
-            number = float(text)
-            return int(number) if number.is_integer() else number
+            return _number(text.strip())
         case FieldKind.DATE:
-            return {"date": text.strip()}
+            return {"date": _date(text.strip())}
         case FieldKind.INSTANT:
-            return {"instant": text.strip()}
+            return {"instant": _timestamp(text.strip())}
         case FieldKind.PERSON:
             return {"person": text}
         case FieldKind.TERM:
             path = [_unescaped(level) for level in LEVEL.findall(text)] if text.startswith("/") else [text]
             return {"id": "", "label": path[-1], "path": path}
     return text
+
+
+def _flag(text: str) -> bool:
+    if text.casefold() not in FLAGS:
+        raise _Unreadable(f"{shortened(text)!r} is neither yes nor no; write one of them")
+    return FLAGS[text.casefold()]
+
+
+def _number(text: str) -> float | int:
+    try:
+        number = float(text)
+        return int(number) if number.is_integer() else number
+    except (ValueError, OverflowError):
+        raise _Unreadable(f"{shortened(text)!r} is not a number; write it with a decimal point, 12.5") from None
+
+
+def _date(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise _Unreadable(f"{shortened(text)!r} is not a date; write it as 2025-02-06") from None
 
 
 # -- the file --------------------------------------------------------------------------------------------------------
@@ -270,8 +303,12 @@ class Sheet:
     """Reads like `Catalogue`: the assets of a CSV file; all else, and what the file does not say, is of the catalogue
     next to it, if there is one. Methods block, and raise ContractBroken for what is not a sheet."""
 
-    def __init__(self, disk: Disk, path: str, beside: Catalogue, field_of: Callable[[Record], Field]) -> None:
+    def __init__(
+        self, disk: Disk, path: str, beside: Catalogue, field_of: Callable[[Record], Field], own: Sequence[Field]
+    ) -> None:
+        """own: fields that every folder has, declared or not."""
         self._disk, self._path, self._beside, self._field_of = disk, path, beside, field_of
+        self._own = {each.key: each for each in own}
         self._stamp = (0, 0)
         self._columns: list[str] = []
         self._delimiter = ","
@@ -300,7 +337,7 @@ class Sheet:
         known = self._beside.records(kind)
         if kind == "field":
             with self._opened():
-                return [*known, *self._undeclared({str(record["key"]) for record in known})]
+                return [*known, *self._undeclared({*self._own, *(str(record["key"]) for record in known)})]
         if kind == "container":
             paths = {tuple(record["path"]) for record in known if record["kind"] == "folder"}
             folders = {path[:n] for path in self._folders() for n in range(1, len(path) + 1)} - paths
@@ -325,7 +362,7 @@ class Sheet:
         yield from made.values()
 
     def _fields(self) -> dict[str, Field]:
-        return {str(record["key"]): self._field_of(record) for record in self._beside.records("field")}
+        return self._own | {str(record["key"]): self._field_of(record) for record in self._beside.records("field")}
 
     def _cells(self, row: Sequence[str]) -> Cells:
         return {name: unguarded(cell) for name, cell in zip(self._columns, row, strict=False) if cell}

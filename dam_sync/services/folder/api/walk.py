@@ -7,9 +7,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from dam_sync.model.errors import Denied
 from dam_sync.model.values import instant_text
 from dam_sync.services.folder.api.catalogue import Record
-from dam_sync.services.folder.api.disk import DEEPEST, Disk, explained
+from dam_sync.services.folder.api.disk import DEEPEST, PERMISSIONS, Disk, explained
 
 NOT_ASSETS = frozenset({"Thumbs.db", "desktop.ini"})
 
@@ -64,11 +65,19 @@ class FileTree:
                 shown = [name for name in folders if near and not name.startswith(".") and _is_utf_8(name)]
                 self.left_out += len(folders) - len(shown)
                 folders[:] = shown
+                self._refuse_unreadable(shown, at, here)
                 for name in names:
                     if self._is_asset(name, at):
                         yield f"{here}/{name}" if here else name
                     else:
                         self.left_out += 1
+
+    def _refuse_unreadable(self, names: Sequence[str], at: int, here: str) -> None:
+        """By their paths, which errors of the walk itself do not have."""
+        for name in names:
+            if not self._disk.system.may_list(name, at):
+                path = f"{here}/{name}" if here else name
+                raise Denied(f"the folder {path} cannot be read by this user", hint=PERMISSIONS)
 
     def _is_asset(self, name: str, at: int) -> bool:
         if name.startswith(".") or name in NOT_ASSETS or not _is_utf_8(name):
