@@ -277,7 +277,7 @@ async def test_what_only_the_lost_credential_store_knew_is_done_anew(parted: Ten
             one.journal.blow_at = blow_at
             if not await one.interrupted():
                 break
-            one.vault = MemoryCredentialStore()
+            one.credentials = MemoryCredentialStore()
             await one.finished()
             assert max(one.sent().values()) <= 3 - (not one.used_up)
     else:

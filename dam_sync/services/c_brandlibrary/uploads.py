@@ -51,7 +51,7 @@ class BrandLibraryUploads:
 
     api: BrandLibraryApi
     budget: Budget
-    credential_store: CredentialStore | None
+    credentials: CredentialStore | None
     way: int | None = None
     _sessions: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -146,8 +146,8 @@ class BrandLibraryUploads:
         """
         place = await self._free_place()
         self._sessions[place] = url
-        if self.credential_store is not None:
-            await self.credential_store.save(place, url)
+        if self.credentials is not None:
+            await self.credentials.save(place, url)
         return {"place": place, "digest": digest_of(url)}
 
     async def _free_place(self) -> str:
@@ -156,7 +156,7 @@ class BrandLibraryUploads:
             if place in self._sessions:
                 continue
             self._sessions[place] = ""  # taken, before anybody else looks
-            if self.credential_store is None or not await self.credential_store.load(place):
+            if self.credentials is None or not await self.credentials.load(place):
                 return place
             del self._sessions[place]
         return f"{_PLACE}{self.api.clock.token()[:2]}"  # the session there has long ended, or starts again
@@ -174,13 +174,13 @@ class BrandLibraryUploads:
         place = str(ticket["place"])
         if digest_of(await self._kept(ticket)) != ticket["digest"]:
             return
-        if self.credential_store is not None:
-            await self.credential_store.save(place, "")
+        if self.credentials is not None:
+            await self.credentials.save(place, "")
         self._sessions.pop(place, None)
 
     async def sweep(self, recorded: IsReferenced) -> int:
         """Abort orphaned sessions; returns how many another process had left open. Safe to repeat."""
-        places = await self.credential_store.names(_PLACE) if self.credential_store is not None else ()
+        places = await self.credentials.names(_PLACE) if self.credentials is not None else ()
         left = 0
         for place in places:
             ours, url = place in self._sessions, await self._kept({"place": place})
@@ -203,7 +203,7 @@ class BrandLibraryUploads:
         place = str(ticket["place"])
         if known := self._sessions.get(place):
             return known
-        return (await self.credential_store.load(place) if self.credential_store is not None else None) or ""
+        return (await self.credentials.load(place) if self.credentials is not None else None) or ""
 
 
 @dataclass(slots=True)
