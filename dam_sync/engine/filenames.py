@@ -17,6 +17,7 @@ from dam_sync.model.naming import parted
 from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.note_keys import MARKS_KNOWN, NAMES_KNOWN
+from dam_sync.store.rows import AT_TARGET
 
 MOST_NAMES = 10  # tried for one asset: after each rollback, one more of them is in the trash
 _SLACK = timedelta(seconds=1)
@@ -74,7 +75,7 @@ class FilenameAllocator:
         async for shard in context.target.shards(Window(since=since)):
             async for batch in context.target.crawl(shard, None):
                 assets = await self._of(batch.entries)
-                await context.store.take_names([(one.filename.casefold(), f"target:{one.id}") for one in assets])
+                await context.store.take_names([(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets])
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
             refuse_marks(context, marked)

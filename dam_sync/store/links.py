@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, literal, or_, select, update
 
 from dam_sync.model.asset import AssetId, Revision
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import AT_TARGET, LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, SEEN, WORK, instant, stamp
 from dam_sync.store.upsert import upsert
@@ -22,6 +22,10 @@ _NAMES = ("folded", "owner")
 _COUNT = PreparedStatement(select(func.count()).select_from(LINK))
 _RESERVE = PreparedStatement(upsert(NAME).on_conflict_do_nothing(), _NAMES)
 _OWNER = PreparedStatement(select(NAME.c.owner).where(NAME.c.folded == bindparam("folded")))
+_OWN_TARGET = literal(AT_TARGET) + select(LINK.c.target).where(LINK.c.source == bindparam("of")).scalar_subquery()
+_TAKE_OVER = PreparedStatement(
+    update(NAME).where(NAME.c.folded == bindparam("name"), NAME.c.owner == _OWN_TARGET).values(owner=bindparam("of"))
+)
 _COLUMNS = tuple(each.name for each in fields(LinkRow))
 _TEXTS = ("versions", "attachments", "relations", "draft")
 _MAPPINGS = ("digests", "proofs", "kept", "attached")
@@ -117,12 +121,14 @@ class FilenameRepository(Repository):
     casefolded."""
 
     async def reserve_name(self, folded: str, owner: str) -> str | None:
-        """Reserve a name; None if it is now (or already was) `owner`'s, otherwise its owner. Safe to repeat."""
+        """Reserve a name; None if it is now (or already was) `owner`'s, otherwise its owner. That of the target asset
+        to which `owner` is linked is its own. Safe to repeat."""
 
         def job(c: Connection) -> str | None:
             _RESERVE.run(c, folded=folded, owner=owner)
             has = str(_OWNER.value(c, folded=folded))
-            return None if has == owner else has
+            own = has == owner or (has.startswith(AT_TARGET) and _TAKE_OVER.run(c, name=folded, of=owner) == 1)
+            return None if own else has
 
         return await self._write(job)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
@@ -12,6 +13,9 @@ from dam_sync.model.correction import FailedValue
 from dam_sync.model.journal import ResultsUnderWay
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
+
+AT_TARGET: Final = "target:"
+"""And the id of an asset of the target: the owner of a file name that was listed there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,16 @@ async def test_a_name_belongs_to_one(store: SqlStore) -> None:
     assert [await store.first_time("x"), await store.first_time("x")] == [True, False]
 
 
+async def test_the_name_of_a_target_asset_belongs_to_the_asset_that_is_linked_to_it(store: SqlStore) -> None:
+    """A listing of the target stored its names before `adopt` linked it."""
+    await store.take_names([("sea.jpg", "target:1"), ("land.jpg", "target:2")])
+    await store.put_link(LinkRow("a", "1"))
+    assert await store.reserve_name("sea.jpg", "b") == "target:1"
+    assert await store.reserve_name("land.jpg", "a") == "target:2"
+    assert [await store.reserve_name("sea.jpg", "a") for _ in range(2)] == [None, None]
+    assert await store.reserve_name("sea.jpg", "b") == "a"
+
+
 async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) -> None:
     await store.add_members([Membership(PRESS, (AssetId("a"), AssetId("b")))])
     await store.add_members([Membership(BEST, (AssetId("a"), AssetId("a")))])
