@@ -26,6 +26,7 @@ from tests.support.pairs import EVERY
 from tests.support.profiles import profile_of
 from tests.support.small import FastClock
 
+SHARED = "DELETE /api/v1/upload/{batchId}"  # of files of several assets, so that it belongs to none of them
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
 
 
@@ -72,6 +73,7 @@ def test_every_write_says_what_it_did(tmp_path: Path, target: str) -> None:
         called = Counter(report["target"]["calls"])
         assert dict(spent - called) == {}, "a call is counted twice"
         writes = Counter({call: number for call, number in called.items() if call.startswith(("PUT ", "DELETE "))})
+        del writes[SHARED]
         assert not writes - spent, "a call that writes is in no row of the ledger"
 
 

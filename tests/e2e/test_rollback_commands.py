@@ -92,7 +92,7 @@ def test_a_migration_of_everything_is_undone(tmp_path: Path, source: str, target
     [
         (["--run", "7"], "there is no run 7"),
         (["--run", "1", "--max-deletes", "many"], "--max-deletes expects a number or a percentage"),
-        (["--run", "0"], "0 is not in the range"),
+        (["--run", "0"], "should be greater than or equal to 1"),
         ([], "Missing option"),
     ],
 )

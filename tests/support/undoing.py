@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ALL = "100%"
 WRITTEN_WHEN = ("changed_at", "imported_at", "revision", "updated_at")  # moments of writing, which no rollback returns
 RUNS = "SELECT id FROM run WHERE command IN ('run', 'only') ORDER BY id DESC"
-FORGOTTEN = "were removed by `state gc`: they stay as they are"
+FORGOTTEN = "removed by `state gc`: what was recorded there stays as it is"
 
 
 Options = Callable[..., RunOptions]
