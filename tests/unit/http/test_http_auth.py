@@ -333,9 +333,11 @@ async def test_two_consents_for_one_client_are_kept_apart() -> None:
     tenants = {"wrt_first_0000000": TokenServer(), "wrt_second_000000": TokenServer("wrt_second_000000")}
     for _ in range(2):
         for first, tokens in tenants.items():
-            async with RawServer(tokens) as server:
-                async with client_of(server, auth=rotating(server, vault, clock, first), clock=clock) as client:
-                    assert (await client.send(get())).json() == {"ok": True}
+            async with (
+                RawServer(tokens) as server,
+                client_of(server, auth=rotating(server, vault, clock, first), clock=clock) as client,
+            ):
+                assert (await client.send(get())).json() == {"ok": True}
     assert [tokens.granted for tokens in tenants.values()] == [2, 2]
     assert not any("no grant" in tokens.story for tokens in tenants.values())
 
