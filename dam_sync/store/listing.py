@@ -74,6 +74,19 @@ class Shards(Repository):
 
         await self._write(job)
 
+    async def discard_listing(self, run: int) -> None:
+        """Let this run, which listed everything, list it again as if it had seen nothing, so that what is gone since
+        counts as such; listed assets stay in the queue. Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            c.execute(delete(SHARD).where(SHARD.c.run == run))
+            c.execute(update(SEEN).where(SEEN.c.run == run).values(run=0))
+            again = {"listed": RUN.c.listed - RUN.c.unchanged, "unchanged": 0}  # what is not queued is counted again
+            c.execute(update(RUN).where(RUN.c.id == run).values(shards_complete=False, **again))
+            forget_elsewhere(c, run)
+
+        await self._write(job)
+
     async def restart_listing(self, run: int) -> None:
         """Let this run list again from the start: completed assets become work again. Safe to
         repeat."""

@@ -198,6 +198,32 @@ def test_what_becomes_due_during_a_run_waits_for_the_next_and_counts_against_its
         assert len(job.living()) == ASSETS
 
 
+def test_what_disappears_during_a_run_stops_no_further_one(tmp_path: Path) -> None:
+    """It was listed by that run, which the next one continues with a listing of its own."""
+    lie = Lie()
+    with removing(tmp_path, pair("ba"), grace="0d", max_deletes="50%") as job:
+        job.connectors = planted(dict(job.universe.options().connectors or {}), job.source.kind, lie)
+        gone = first(job)
+        others = [source for source in job.links() if source not in gone]
+        job.remove(gone)
+        job.retitle(others[:1])
+
+        async def purge() -> None:
+            lie.purged.add(others[-1])
+
+        lie.slow = purge  # when the run reads the one asset that changed
+        with pytest.raises(SafetyStop, match="cannot be found there by id"):
+            job.run()
+        lie.slow = None
+        report = job.run()
+        assert report.counts["removed"] == 2
+        assert [row["asset"] for row in report.gone] == [others[-1]]
+        counts = {name: report.counts[name] for name in ("listed", "updated", "unchanged", "skipped", "removed")}
+        assert counts["listed"] == sum(number for name, number in counts.items() if name != "listed"), counts
+        assert job.run().counts["removed"] == 1
+        assert len(job.living()) == ASSETS - 3
+
+
 @pytest.mark.parametrize("stands", sampled("park", "target"))
 def test_what_was_in_conflict_is_not_removed(tmp_path: Path, stands: str) -> None:
     """Whether the conflict is open, or was settled so that the target keeps what somebody wrote there."""

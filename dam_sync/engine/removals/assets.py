@@ -126,8 +126,11 @@ async def _refuse_too_many(context: RunContext, policy: DeletionPolicy, now: dat
 
 
 async def _stop(context: RunContext, message: str, hint: str = SCOPE_HINT) -> SafetyStop:
-    """The error, once the listing is discarded."""
-    await context.store.forget_shards(context.run.id)
+    """The error, once the listing is discarded. What a listing of everything saw may be gone by now."""
+    if await _is_complete(context):
+        await context.store.discard_listing(context.run.id)
+    else:
+        await context.store.forget_shards(context.run.id)
     return SafetyStop(message, hint=hint)
 
 

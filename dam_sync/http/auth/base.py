@@ -322,11 +322,13 @@ class RotatingToken(GrantedToken):
 
 
 class StoredTokens:
-    """Rotated tokens in the credential store; those that descend from another credential than `given` are ignored."""
+    """Rotated tokens in the credential store; those that descend from another credential than `given` are ignored, and
+    stay there: they may be those of another tenant behind the same host."""
 
     def __init__(self, store: CredentialStore, name: str, given: str) -> None:
         self._store = store
-        self._name = name
+        self._name = f"{name}-{given}"
+        self._former = name  # where earlier releases stored them
         self._given = given
 
     @property
@@ -340,8 +342,11 @@ class StoredTokens:
 
     async def load(self) -> dict[str, str] | None:
         """The newest ones by name, `refresh_token` always among them; None if there are none that can be used."""
+        return await self._loaded(self._name) or await self._loaded(self._former)
+
+    async def _loaded(self, name: str) -> dict[str, str] | None:
         try:
-            stored = json.loads(await self._store.load(self._name) or "")
+            stored = json.loads(await self._store.load(name) or "")
             tokens = {name: str(text) for name, text in stored.items() if text is not None}
             hide_issued(tokens["refresh_token"], tokens.get("access_token", ""))
         except (ValueError, KeyError, AttributeError):

@@ -115,7 +115,11 @@ LIMITS = Limits(
     lag=LAG,
     small_file=SmallFile(uploads=1),  # wire D 4, 6.2: a signed link, and one to upload to
     member_batch=500,  # wire D 2.6: no batch limit shown, the whole collection is 4,999
-    undated=("relations", "names of terms"),  # wire D 2.5: neither touches the record
+    undated=(  # wire D 2.5: these do not touch the record; 6.6: a promotion is not known to
+        "relations",
+        "names of terms",
+        "the choice of the current version",
+    ),
     members_after_crawl=True,  # wire D 11.1: collections hold files, and a listing tells whose they are
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,7 @@ class Lie:
     seed: int = 0
     told: int = 0  # rows left out so far
     slow: Callable[[], Awaitable[None]] | None = None
+    purged: set[str] = field(default_factory=set)  # assets that are gone for good
 
 
 def planted(connectors: dict[str, Connector], kind: str, lie: Lie) -> dict[str, Connector]:
@@ -52,7 +53,8 @@ def _lying(usual: type[Service], lie: Lie) -> type[Service]:
 
         async def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
             async for batch in super().crawl(shard, cursor):
-                yield _told(self.lie, batch)
+                there = tuple(entry for entry in batch.entries if entry.id not in self.lie.purged)
+                yield _told(self.lie, replace(batch, entries=there))
 
         async def fetch(self, asset: AssetId) -> Asset:
             if self.lie.slow is not None:
@@ -64,7 +66,7 @@ def _lying(usual: type[Service], lie: Lie) -> type[Service]:
 
         async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
             found: frozenset[AssetId] = await super().missing(assets, since)
-            return frozenset(assets) if self.lie.kind == NOTHING_SEEN else found
+            return frozenset(assets) if self.lie.kind == NOTHING_SEEN else found | self.lie.purged.intersection(assets)
 
     return Lying
 

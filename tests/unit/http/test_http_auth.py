@@ -333,6 +333,32 @@ async def test_a_refresh_token_newly_put_into_the_job_comes_first() -> None:
     assert "no grant" not in tokens.story
 
 
+async def test_two_consents_for_one_client_are_kept_apart() -> None:
+    """Source and target of a job may be two tenants behind one host."""
+    clock, credentials = SteppedClock(auto=True), MemoryCredentialStore()
+    tenants = {"wrt_first_0000000": TokenServer(), "wrt_second_000000": TokenServer("wrt_second_000000")}
+    for _ in range(2):
+        for first, tokens in tenants.items():
+            async with (
+                RawServer(tokens) as server,
+                client_of(server, auth=rotating(server, credentials, clock, first), clock=clock) as client,
+            ):
+                assert (await client.send(get())).json() == {"ok": True}
+    assert [tokens.granted for tokens in tenants.values()] == [2, 2]
+    assert not any("no grant" in tokens.story for tokens in tenants.values())
+
+
+async def test_what_an_earlier_release_stored_is_still_used() -> None:
+    clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
+    async with RawServer(tokens) as server:
+        async with client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client:
+            await client.send(get())
+        credentials.kept = {"e-demo": next(iter(credentials.kept.values()))}
+        async with client_of(server, auth=rotating(server, credentials, clock), clock=clock) as client:
+            assert (await client.send(get())).json() == {"ok": True}
+    assert "no grant" not in tokens.story
+
+
 async def test_a_server_that_keeps_the_refresh_token_stores_nothing() -> None:
     def handler(seen: Seen) -> Said:
         return said({"access_token": "wat_steady_0001", "refresh_token": ""} if "oauth" in seen.path else {"ok": 1})

@@ -82,6 +82,11 @@ async def test_what_is_in_the_bin_is_known_after_a_listing_in_one_go(opened: Ope
     assert service.in_trash() == frozenset()
 
 
+async def test_what_a_delta_may_miss_is_named(opened: Opened) -> None:
+    """No document says that a promotion moves the date of the record that becomes the current one."""
+    assert "the choice of the current version" in opened.connect().limits.undated
+
+
 @pytest.mark.parametrize("error", [Rejected, NotFound])
 async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
     script = opened.script
