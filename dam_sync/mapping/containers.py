@@ -19,11 +19,12 @@ from dam_sync.model.values import Scalar
 CONTAINER_ROOTS = frozenset({"placements", "labels"})  # of paths
 FLATTENED = "flattened"
 BETWEEN = " / "
+DEEPEST = 100  # levels of a path, also where the target has no limit: each is made by a call of its own, inside another
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerFit(Fit):
-    """A path within the limits of one kind of container; `depth`: maximum levels, None for any number. naming:
+    """A path within the limits of one kind of container; `depth`: maximum levels, None for up to DEEPEST. naming:
     restrictions of their names."""
 
     kind: str = ""
@@ -41,8 +42,9 @@ class ContainerFit(Fit):
         if not path:
             return Result(())
         note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if _has_ends(text) else None
-        if self.depth is not None and len(path) > self.depth:
-            path, note = flattened(path, self.depth), Note(FLATTENED, text, ValueOutcome.KEPT)
+        depth = DEEPEST if self.depth is None else min(self.depth, DEEPEST)
+        if len(path) > depth:
+            path, note = flattened(path, depth), Note(FLATTENED, text, ValueOutcome.KEPT)
         if self.naming is not None and (named := self.naming.path(path)) != path:
             path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", ValueOutcome.KEPT)
         return made if note is None else Result((Placement("", path).text,), note)
