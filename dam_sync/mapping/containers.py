@@ -11,7 +11,7 @@ from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.rules import RuleResult
 from dam_sync.mapping.transforms.base import TransformContext
-from dam_sync.mapping.vocabulary import parts_of, path_of
+from dam_sync.mapping.vocabulary import DEEPEST, parts_of, path_of
 from dam_sync.model.asset import Loss, Placement
 from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
@@ -19,7 +19,6 @@ from dam_sync.model.values import Scalar
 CONTAINER_ROOTS = frozenset({"placements", "labels"})  # of paths
 FLATTENED = "flattened"
 BETWEEN = " / "
-DEEPEST = 100  # levels of a path, also where the target has no limit: each is made by a call of its own, inside another
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
 FUZZY = "fuzzy"
+DEEPEST = 100  # levels of a path of terms or containers, also where the target has no limit: each is made by a call of
+# its own, inside another
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +275,9 @@ class VocabularyRule:
         term = spoken(value, languages)
         if term is None or not term.label.strip():
             return Result((), Note(rule, f"accepts a term or text, not a {type(value).__name__.lower()}"))
+        if len(term.path) > DEEPEST:
+            detail = f"the term {shown(term.label)} has a path of {len(term.path)} levels, at most {DEEPEST}"
+            return Result((), Note(rule, detail))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
             found = index.find(term, self.ways)
