@@ -10,7 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -143,12 +143,16 @@ def _forms(secret: str) -> Iterator[str]:
         yield written
         yield written.replace("/", r"\/")
         for digits in ("04x", "04X"):
-            yield _FOR_SCRIPTS.sub(lambda found, digits=digits: f"\\u{ord(found[0]):{digits}}", written)
+            yield _FOR_SCRIPTS.sub(partial(_unicode_escape, digits), written)
     marked = html.escape(secret)
     yield marked
     for quote_mark, apostrophe in (("&#34;", "&#39;"), ("&quot;", "&#39;"), ("&quot;", "&#039;"), ("&quot;", "&apos;")):
         yield marked.replace("&quot;", quote_mark).replace("&#x27;", apostrophe)
     yield repr(secret)[1:-1]
+
+
+def _unicode_escape(digits: str, found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):{digits}}"
 
 
 def _in_base64(secret: str) -> Iterator[str]:
