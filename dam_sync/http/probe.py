@@ -75,12 +75,13 @@ class LinkResponse:
 @dataclass(slots=True)
 class LinkProbe:
     """Asks links, a few at a time. private: also in private networks; loopback: on this computer, if the link itself
-    leads there, as those of emulated services do. transport: instead of the network."""
+    leads there, as those of emulated services do. transport: instead of the network; names: what resolves names."""
 
     clock: Clock
     private: bool = False
     loopback: bool = True
     transport: Transport | None = None
+    names: AbstractResolver | None = None
     _network: Any = field(init=False, default=None)
     _resolver: PublicResolver | None = field(init=False, default=None)
     _permits: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
@@ -132,7 +133,7 @@ class LinkProbe:
             request = httpx.Request(method, url, headers=headers)
             request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), SECONDS)
             async with asyncio.timeout(2 * SECONDS):
-                response = await self._transport(request.url.host).handle_async_request(request)
+                response = await self._transport(request.url).handle_async_request(request)
                 await response.aclose()
         except Exception as error:  # noqa: BLE001 -- whatever a host does, the others are asked
             return _reason(error), ""
@@ -143,14 +144,14 @@ class LinkProbe:
         self._next = max(self._next, now) + PAUSE
         await self.clock.sleep(max(0.0, self._next - PAUSE - now))
 
-    def _transport(self, host: str) -> Any:
+    def _transport(self, url: httpx.URL) -> Any:
         if self.transport is not None:
             return self.transport
         if self._network is None:
-            self._resolver = PublicResolver(aiohttp.ThreadedResolver())
+            self._resolver = PublicResolver(self.names or aiohttp.ThreadedResolver())
             self._network = NetworkTransport(resolver=self._resolver)
-        if self._resolver is not None and not (self.private or is_loopback(host)):
-            self._resolver.guarded.add(host)
+        if self._resolver is not None and not (self.private or is_loopback(url.host)):
+            self._resolver.guarded.add(url.raw_host.decode("ascii"))  # as it is resolved; `host` is decoded (IDNA)
         return self._network
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -9,7 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
 
@@ -19,6 +20,10 @@ _WORD = 3  # characters; what is shorter still would mask half of every text
 _PIECE = 6  # characters of a secret that are too many to show
 _READ = 4  # times as many characters as are shown: what is masked becomes shorter
 _DEPTH = 6  # of nested values in a log event; deeper ones are masked whole
+
+_PERCENT = re.compile("%[0-9A-F]{2}")
+_FOR_SCRIPTS = re.compile("[<>&+']")  # characters that libraries escape in JSON, so that HTML can hold it
+_URL_SAFE = str.maketrans("+/", "-_")
 
 _MOST_ISSUED = 1024  # tokens, of all jobs of a process
 
@@ -73,7 +78,7 @@ def hide(*secrets: str) -> None:
     """Mask these texts everywhere from now on; those of 3 to 7 characters only as whole words."""
     for secret in secrets:
         if len(secret) >= _WORD:
-            (_names if _SECRET_NAME.search(secret) else _hidden).update(_forms(secret))
+            (_names if _SECRET_NAME.search(secret) else _hidden).update(_forms(secret), _in_base64(secret))
     _changed()
 
 
@@ -125,14 +130,40 @@ def _on(host: str) -> re.Pattern[str]:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """How a text is written in URLs, JSON, HTML and messages of Python."""
+    """How a text is written in URLs, JSON, HTML and messages of Python, by the libraries of several languages."""
     yield secret
-    yield from (quote(secret, safe=safe, errors="replace") for safe in ("", "/"))
-    yield quote_plus(secret, errors="replace")
+    for quoted in (
+        *(quote(secret, safe=safe, errors="replace") for safe in ("", "/")),
+        quote_plus(secret, errors="replace"),
+    ):
+        yield quoted
+        yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     for strict in (True, False):
-        yield json.dumps(secret, ensure_ascii=strict)[1:-1]
-    yield html.escape(secret)
+        written = json.dumps(secret, ensure_ascii=strict)[1:-1]
+        yield written
+        yield written.replace("/", r"\/")
+        for digits in ("04x", "04X"):
+            yield _FOR_SCRIPTS.sub(partial(_unicode_escape, digits), written)
+    marked = html.escape(secret)
+    yield marked
+    for quote_mark, apostrophe in (("&#34;", "&#39;"), ("&quot;", "&#39;"), ("&quot;", "&#039;"), ("&quot;", "&apos;")):
+        yield marked.replace("&quot;", quote_mark).replace("&#x27;", apostrophe)
     yield repr(secret)[1:-1]
+
+
+def _unicode_escape(digits: str, found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):{digits}}"
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """What is the same in the Base64 of any text with the secret in it, as after a user name, if that is much of it."""
+    data = secret.encode("utf-8", "replace")
+    for before in range(3):
+        coded = base64.b64encode(bytes(before) + data)
+        whole = coded[-(-before * 4 // 3) : (before + len(data)) // 3 * 4].decode()
+        if len(whole) >= _SHORTEST:
+            yield whole
+            yield whole.translate(_URL_SAFE)
 
 
 def redact(text: str) -> str:

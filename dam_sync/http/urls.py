@@ -21,13 +21,21 @@ _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature
 _SIGNED_HEADERS = re.compile(r"(?i)x-(?:amz|goog|oss)-signedheaders")
 _AUTHORITY = re.compile(r"[a-zA-Z]+://[^/?#]*")
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
-_LOCAL_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home.arpa", ".corp")
+_LOCAL_NAMES = (
+    *(".local", ".localdomain", ".localhost", ".internal", ".intranet", ".lan", ".home", ".home.arpa", ".corp"),
+    *(".private", ".test"),
+)
 _EXAMPLE = "a URL looks like https://dam.example"
 _PLAIN_HOST = re.compile(
     r"(?i)https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?#]|$)"
 )
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.IPv6Network("::/96")  # IPv4 addresses as IPv6 once wrote them
+_NOT_PUBLIC = (  # which Python does not know as private
+    ipaddress.IPv4Network("192.0.0.0/24"),  # also where a cloud keeps its metadata
+    ipaddress.IPv6Network("64:ff9b:1::/48"),  # NAT64 inside a network (RFC 8215)
+)
 
 Origin: TypeAlias = tuple[str, str, int]
 _Refused: TypeAlias = type[DamSyncError]
@@ -209,7 +217,8 @@ def _reach(host: str) -> int:
     number = _translated(number)
     if number.is_loopback or number.is_link_local or number.is_unspecified:
         return _OWN
-    return _PUBLIC if number.is_global and not number.is_multicast else _PRIVATE
+    known = any(number in network for network in _NOT_PUBLIC if network.version == number.version)
+    return _PUBLIC if number.is_global and not number.is_multicast and not known else _PRIVATE
 
 
 def _translated(number: _Number) -> _Number:
@@ -217,7 +226,8 @@ def _translated(number: _Number) -> _Number:
     if isinstance(number, ipaddress.IPv4Address):
         return number
     teredo = number.teredo[1] if number.teredo else None
-    translated = ipaddress.IPv4Address(int(number) & 0xFFFFFFFF) if number in _NAT64 else None
+    inside = number in _NAT64 or (number in _COMPATIBLE and int(number) > 1)
+    translated = ipaddress.IPv4Address(int(number) & 0xFFFFFFFF) if inside else None
     return number.ipv4_mapped or number.sixtofour or teredo or translated or number
 
 

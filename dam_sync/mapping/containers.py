@@ -11,7 +11,7 @@ from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.rules import RuleResult
 from dam_sync.mapping.transforms.base import TransformContext
-from dam_sync.mapping.vocabulary import parts_of, path_of
+from dam_sync.mapping.vocabulary import DEEPEST, parts_of, path_of
 from dam_sync.model.asset import Loss, Placement
 from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
@@ -23,7 +23,7 @@ BETWEEN = " / "
 
 @dataclass(frozen=True, slots=True)
 class ContainerFit(Fit):
-    """A path within the limits of one kind of container; `depth`: maximum levels, None for any number. naming:
+    """A path within the limits of one kind of container; `depth`: maximum levels, None for up to DEEPEST. naming:
     restrictions of their names."""
 
     kind: str = ""
@@ -41,8 +41,9 @@ class ContainerFit(Fit):
         if not path:
             return Result(())
         note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if _has_ends(text) else None
-        if self.depth is not None and len(path) > self.depth:
-            path, note = flattened(path, self.depth), Note(FLATTENED, text, ValueOutcome.KEPT)
+        depth = DEEPEST if self.depth is None else min(self.depth, DEEPEST)
+        if len(path) > depth:
+            path, note = flattened(path, depth), Note(FLATTENED, text, ValueOutcome.KEPT)
         if self.naming is not None and (named := self.naming.path(path)) != path:
             path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", ValueOutcome.KEPT)
         return made if note is None else Result((Placement("", path).text,), note)

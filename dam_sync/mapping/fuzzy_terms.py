@@ -13,6 +13,7 @@ from dam_sync.model.values import Term
 CLOSE = 80.0  # per cent alike, of what is compared by the rules
 ALIKE = 60.0  # per cent alike, of what is shown to a person
 COMPARED = 12
+LONGEST = 1_000  # characters of a label of which the spelling is compared, in time by their square
 REMEMBERED = 20_000  # labels whose result is kept
 APART = 0.005  # two terms that are less apart than this are equally likely
 
@@ -38,6 +39,8 @@ class FuzzyTerms:
     def __post_init__(self) -> None:
         for term in self.terms:
             for label in dict.fromkeys((term.label, *term.labels.values())):
+                if len(label) > LONGEST:
+                    continue
                 spelling = spelling_of(label)
                 self._keys.setdefault(spelling.key, []).append(len(self._texts))
                 self._texts.append(spelling.text)
@@ -45,6 +48,8 @@ class FuzzyTerms:
 
     def spelled(self, label: str, threshold: float, locales: Sequence[str] = ()) -> list[SimilarTerm]:
         """The terms that the label may be a spelling of, with at least this score, the surest first."""
+        if len(label) > LONGEST:
+            return []
         key = (label, threshold, tuple(locales))
         if key not in self._found:
             if len(self._found) >= REMEMBERED:
@@ -54,6 +59,8 @@ class FuzzyTerms:
 
     def alike(self, label: str, most: int = 3) -> list[SimilarTerm]:
         """The terms whose labels look most like this one, for a person to choose from."""
+        if len(label) > LONGEST:
+            return []
         text = spelling_of(label).text
         rows = process.extract(text, self._texts, scorer=fuzz.ratio, score_cutoff=ALIKE, limit=most * 3)
         return _best((self._labels[index][1], round(score / 100, 2)) for _, score, index in rows)[:most]

@@ -13,6 +13,8 @@ from dam_sync.model.values import Scalar, Term
 
 ORDER = ("pin", "exact", "casefold", "synonym")
 FUZZY = "fuzzy"
+DEEPEST = 100  # levels of a path of terms or containers, also where the target has no limit: each is made by a call of
+# its own, inside another
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +273,8 @@ class VocabularyRule:
     def apply(self, value: Scalar, index: TermIndex, languages: LanguagePreference, rule: str) -> Result:
         """The target's term for one value, or the terms to create first, or a note that there is none."""
         term = spoken(value, languages)
-        if term is None or not term.label.strip():
-            return Result((), Note(rule, f"accepts a term or text, not a {type(value).__name__.lower()}"))
+        if term is None or not term.label.strip() or len(term.path) > DEEPEST:
+            return Result((), Note(rule, _refusal(term, value)))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
             found = index.find(term, self.ways)
@@ -335,6 +337,13 @@ class VocabularyRule:
             if index.by_path(path) is None:
                 yield Term(path[-1], path=path)
         yield replace(term, id="", parent="", label=term.path[-1])
+
+
+def _refusal(term: Term | None, value: Scalar) -> str:
+    """Why a value is no term."""
+    if term is not None and len(term.path) > DEEPEST:
+        return f"the term {shown(term.label)} has a path of {len(term.path)} levels, at most {DEEPEST}"
+    return f"accepts a term or text, not a {type(value).__name__.lower()}"
 
 
 def _moved(term: Term, old: Sequence[str], new: Sequence[str]) -> Term:

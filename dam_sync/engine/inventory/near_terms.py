@@ -15,6 +15,7 @@ from dam_sync.model.unicode_forms import nfc
 
 MOST_SPELLED = 5_000  # terms of one vocabulary whose spellings are compared with each other
 LEAST, LONG = 5, 10  # characters from which one error, and two errors, are looked for in a word
+LONGEST = 200  # characters of a label of which the spelling is compared, in time by their square
 PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("aux", "al"), ("s", ""))
 UNCHANGED = ("ss", "us", "is")  # ends of words that are no plural
 
@@ -104,7 +105,7 @@ def _misspelled(siblings: Sequence[LabeledTerm], locales: Sequence[str]) -> Iter
     words: dict[str, LabeledTerm] = {}
     for term in siblings:
         words.setdefault(simplified(term.label), term)
-    long_enough = [word for word in words if len(word) >= LEAST]
+    long_enough = [word for word in words if LEAST <= len(word) <= LONGEST]
     for number, word in enumerate(long_enough):
         later = long_enough[number + 1 :]
         for other, distance, _ in process.extract(word, later, scorer=OSA.distance, score_cutoff=2, limit=None):

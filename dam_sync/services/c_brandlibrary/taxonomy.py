@@ -31,6 +31,7 @@ from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 NO_LABELS = frozenset({403, 404})  # wire C 10
 LABEL_HINT = "check whether the user of the key may see this label, or remove the label, then run again"
+_MOST_LEVELS = 100  # of labels, which nobody has; a circle of them would be followed for as many steps as there are
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
@@ -262,7 +263,7 @@ def _parent(row: Json) -> str:
 def _path(label: str, names: dict[str, str], parents: dict[str, str]) -> tuple[str, ...]:
     """Names from the root down; bounded, because a parent may be missing or its own child."""
     path: list[str] = []
-    while label in names and len(path) < len(names):
-        path.insert(0, names[label])
+    while label in names and len(path) < min(len(names), _MOST_LEVELS):
+        path.append(names[label])
         label = parents[label]
-    return tuple(path)
+    return tuple(reversed(path))

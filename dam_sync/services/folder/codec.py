@@ -186,7 +186,7 @@ def terms_of(records: Iterable[Record]) -> Iterator[Term]:
 
 
 def _term_of(record: Record, made: Mapping[str, Term]) -> Term:
-    labels = dict(record["labels"])
+    labels = dict(record.get("labels") or {})
     label = str(record.get("label") or labels.get("en") or next(iter(labels.values()), ""))
     labels.pop(UNKNOWN_LANGUAGE, None)
     above = made[_parent(record)].path if _parent(record) else ()

@@ -20,6 +20,12 @@ def found(*labels: str) -> list[tuple[str, frozenset[str]]]:
     return [(one.why, frozenset(labels[int(key)] for key in one.keys)) for one in near]
 
 
+def test_spellings_of_texts_as_long_as_books_are_not_compared() -> None:
+    """A label is whatever a user of the source wrote; with a square of its length this would take hours."""
+    books = [("lorem ipsum " * 20_000) + str(number) for number in range(20)]
+    assert found(*books, "Harbour", "Harbor") == [("spelling", frozenset({"Harbour", "Harbor"}))]
+
+
 @pytest.mark.parametrize(
     ("left", "right", "why"),
     [

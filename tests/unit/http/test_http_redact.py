@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import io
 import json
@@ -143,6 +144,32 @@ def test_a_known_secret_is_masked_wherever_it_is() -> None:
     hide("Ein ganz /geheimes/ Wort")
     assert redact("x Ein ganz /geheimes/ Wort y") == "x *** y"
     assert redact("?q=Ein%20ganz%20%2Fgeheimes%2F%20Wort") == "?q=***"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"s\u0027e\u0026c\u002Br\u003Ce\u003Et/=1-",
+        r"s'e&c+r<e>t\/=1-",
+        "s%27e%26c%2br%3ce%3et%2f%3d1-",
+        "s&#39;e&amp;c+r&lt;e&gt;t/=1-",
+        "s&#039;e&amp;c+r&lt;e&gt;t/=1-",
+        "s&apos;e&amp;c+r&lt;e&gt;t/=1-",
+    ],
+)
+def test_a_known_secret_is_masked_as_libraries_of_other_languages_write_it(written: str) -> None:
+    """A service may repeat what it was sent, in a page or a message that nobody can parse."""
+    hide("s'e&c+r<e>t/=1-")
+    assert redact(f"x {written} y") == "x *** y"
+
+
+@pytest.mark.parametrize("user", ["", "u:", "us:", "user:", "a longer user:"])
+@pytest.mark.parametrize("coded", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_known_secret_is_masked_in_base64_whatever_is_before_it(user: str, coded: Callable[[bytes], bytes]) -> None:
+    hide("correct horse ?>~ battery")
+    shown = redact(f"x {coded(f'{user}correct horse ?>~ battery'.encode()).decode()} y")
+    assert "***" in shown
+    assert len(shown) < len(user) * 2 + 20
 
 
 @pytest.mark.parametrize("secret", ['quo"ted\\secret', "pässwörd-long", "it's <a> secret & more", "se cret+long/=1"])

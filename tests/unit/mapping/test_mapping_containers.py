@@ -68,6 +68,19 @@ def test_deeper_levels_are_joined_into_the_last_and_told(tmp_path: Path) -> None
     assert tally_of(drafted)["placements.folder[]", "written"] == 1
 
 
+@pytest.mark.parametrize("limits", [{}, {"section": 5000}])
+def test_a_path_of_thousands_of_levels_is_flattened_whatever_the_target_takes(
+    tmp_path: Path, limits: Mapping[str, int]
+) -> None:
+    """Each level is made by a call of its own, inside another; nobody has so many."""
+    levels = [f"level {number}" for number in range(3000)]
+    drafted = draft(tmp_path, BOTH, asset(("folder", "/".join(levels))), target(limits))
+    (placed,) = drafted.draft.placements
+    assert len(placed.path) == 100
+    assert placed.path[-1].endswith("level 2998 / level 2999")
+    assert [loss.rule for loss in drafted.losses] == ["flattened"]
+
+
 def test_a_path_that_two_lines_flatten_is_told_once(tmp_path: Path) -> None:
     text = BOTH.replace("placements.collection[]", "placements.folder[]")
     drafted = draft(tmp_path, text, asset(("folder", "a/b")), target({"section": 1, "collection": 1}))

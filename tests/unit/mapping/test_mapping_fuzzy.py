@@ -105,6 +105,16 @@ def test_two_terms_that_are_equally_likely_are_no_match() -> None:
     assert found_in(terms, "Landscapes") == "Landscapes"
 
 
+def test_spellings_of_texts_as_long_as_books_are_not_compared() -> None:
+    """A label is whatever a user of the source wrote; with a square of its length this would take hours."""
+    books = [("lorem ipsum " * 100_000) + str(number) for number in range(20)]
+    terms = index(*books, "Church")
+    for book in books:
+        assert found_in(terms, f"{book}x") == ""
+        assert terms.alike(Term(book)) == []
+    assert found_in(terms, "Churchs") == "Church"
+
+
 def test_the_threshold_decides() -> None:
     assert found_in(index("Church"), "Churches", Matching(("fuzzy",), fuzzy=0.96)) == "Church"
     assert found_in(index("Church"), "Churches", Matching(("fuzzy",), fuzzy=0.97)) == ""

@@ -179,6 +179,17 @@ def test_a_new_term_that_is_too_long_is_told() -> None:
     assert made.note is not None
 
 
+def test_a_term_below_thousands_of_others_is_told() -> None:
+    """Each of them would be made by a call of its own; nobody has so many levels."""
+    levels = tuple(f"level {number}" for number in range(3000))
+    creating = rule(unmatched="create", ways=Matching(by_path=True))
+    made = creating.apply(Term(levels[-1], "44", levels), index(), LanguagePreference(), "vocabulary")
+    assert (made.values, made.new_terms) == ((), ())
+    assert made.note is not None
+    assert "has a path of 3000 levels, at most 100" in made.note.detail
+    assert creating.apply(Term("x", "45", levels[:100]), index(), LanguagePreference(), "vocabulary").values
+
+
 def test_for_examples_any_term_is_there() -> None:
     assert TermIndex(open_ended=True).find(Term("x"), Matching(("exact",))) == Term("x")
     assert TermIndex(open_ended=True).find(Term("x"), Matching(("exact",), {"x": "Y"})) == Term("Y")

@@ -347,6 +347,29 @@ async def test_a_list_of_sections_without_end_does_not_fill_the_memory(start: St
     assert network.pages < 20
 
 
+class LabelsInACircle(AlteredTransport):
+    """Each of many labels is the parent of the next one, the last one of the first."""
+
+    def instead(self, request: httpx.Request) -> Json:
+        if not request.url.path.endswith("/labels"):
+            return None
+        ids = [f"l{number}" for number in range(2000)]
+        rows = [
+            {"id": own, "type": "label", "attributes": {"name": own, "path": [parent, own]}}
+            for own, parent in zip(ids, [ids[-1], *ids], strict=False)
+        ]
+        return {"data": rows, "meta": {"total_count": len(rows)}}
+
+
+async def test_labels_that_are_each_others_parents_have_no_endless_path(start: Start) -> None:
+    tenant = start([*SCHEMA, asset(1)])
+    tenant.transport = LabelsInACircle(tenant.transport)
+    service = tenant.connect(read_only=True)
+    paths = [each.path async for each in service.containers() if each.kind == "label"]
+    assert len(paths) == 2000
+    assert max(map(len, paths)) == 100
+
+
 async def test_a_section_beyond_reach_is_cut_by_day_and_second(start: Start) -> None:
     at = datetime(2024, 3, 1, 12, tzinfo=UTC)
     rows = []

@@ -294,3 +294,18 @@ def test_no_formula_begins_inside_a_cell_where_a_semicolon_splits_it(text: str) 
     cell = safe(text)
     assert unguarded(cell) == text
     assert not any(part.strip('"').startswith(("=", "+", "-", "@")) for part in re.split(r"[;\t\n]", cell)[1:])
+
+
+async def test_no_formula_begins_in_the_name_of_a_column(tmp_path: Path) -> None:
+    """Keys of fields are those of the source."""
+    service = await opened(tmp_path / "f", format="csv")
+    await service.create(replace(DRAFT, fields={**DRAFT.fields, "a;=cmd()|x": "text"}), content(), MemoryJournal())
+    await service.close()
+    sheet = tmp_path / "f" / "data" / "catalogue.csv"
+    sheet = sheet if sheet.exists() else tmp_path / "f" / "catalogue.csv"
+    header = sheet.read_text(encoding="utf-8-sig").splitlines()[0]
+    assert "=cmd()|x" in header
+    assert not re.search("[;,]=", header)
+    (row,) = await everything(connect(tmp_path / "f", read_only=True, format="csv"))
+    assert row.asset is not None
+    assert row.asset.fields["a;=cmd()|x"] == "text"

@@ -95,7 +95,7 @@ class BrandLibraryListing:
         TruncatedListing when rows are missing even then.
         """
         seen: set[str] = set()
-        circles = _Circles()
+        stale = _StalePages()
         before, first = (int(cursor["distinct"]), int(cursor["pass"])) if cursor else (0, 0)
         start = {key: part for key, part in cursor.items() if key not in ("distinct", "pass")} if cursor else None
         orders = ((wanted.sort, wanted.order), *AGAIN)
@@ -106,7 +106,7 @@ class BrandLibraryListing:
                 async for page, behind in pages:
                     fresh = {row["id"]: row for _, row in page.rows if row["id"] not in seen}
                     seen.update(fresh)
-                    circles.refuse(page, fresh, wanted)
+                    stale.refuse(page, fresh, wanted)
                     total = page.total or 0
                     known = before + len(seen)
                     place: Cursor | None = None if behind is None else {**behind, "distinct": known, "pass": attempt}
@@ -204,7 +204,7 @@ class _Fetch:
 
 
 @dataclass(slots=True)
-class _Circles:
+class _StalePages:
     """Notices a listing without an end, in which the same pages come again: rows that move may be read twice, but no
     more pages of them than were read."""
 

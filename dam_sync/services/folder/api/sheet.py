@@ -283,7 +283,7 @@ def write(disk: Disk, path: str, catalogue: Catalogue, fields: Mapping[str, Fiel
     writer = csv.writer(_Echo())
 
     def lines() -> Iterator[bytes]:
-        yield f"{MARK}{writer.writerow(columns)}".encode()
+        yield f"{MARK}{writer.writerow([safe(column) for column in columns])}".encode("utf-8", "replace")
         for identity in catalogue.asset_ids():
             cells = cells_of(catalogue.asset(identity), fields)
             line: str = writer.writerow([safe(cells.get(column, "")) for column in columns])
@@ -383,7 +383,7 @@ class Sheet:
         file.seek(0)
         rows = self._rows(file)
         _, header = next(rows, (0, []))
-        self._columns = [name.removeprefix(MARK).strip() for name in header]
+        self._columns = [unguarded(name.removeprefix(MARK).strip()) for name in header]
         self._check(self._columns)
         place = self._columns.index("id")
         self._at.clear()
