@@ -137,7 +137,8 @@ def conflicts(
             output.data(data)
         else:
             _show_conflicts(output, job, data)
-        output.next(*after_conflicts(str(job), undecided, data["decided"]))
+        output.written(out)
+        output.next(*after_conflicts(str(job), undecided, data["decided"], listed=out))
         return 4 if undecided else 0
 
     done = bool(take) or out is not None or decisions is not None

@@ -44,8 +44,8 @@ def folded(key: str) -> str:
 
 
 def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:
-    """Two columns of a CSV file with a header line, UTF-8, separated as spreadsheets do, in the folder of the mapping or below it. Raises TableFault
-    with the problem and its line."""
+    """Two columns of a CSV file in UTF-8 with a header line, in the folder of the mapping or below it. Raises
+    TableFault with the problem and its line."""
     with _opened(folder, name, (key, value)) as reader:
         return _rows(reader, folder / name, key, value)
 
