@@ -199,6 +199,11 @@ def after_state(job: str, what: str) -> list[str]:
     return [_line("adopt", job, "--dry-run") if what == "import" else _line("status", job)]
 
 
+def after_statuses(job: str) -> list[str]:
+    """Look at the first job that needs somebody."""
+    return [_line("status", job)]
+
+
 def after_explain(job: str, story: Mapping[str, Any]) -> list[str]:
     """Decide an open conflict, look at what is parked, or compare with the services."""
     if story["conflicts"]:
