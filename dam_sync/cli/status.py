@@ -65,8 +65,8 @@ async def _at_a_glance(output: Output, jobs: Sequence[Path], options: RunOptions
     for job in jobs:
         try:
             found.append(await job_status(job, options.clock))
-        except DamSyncError as error:
-            found.append(error)
+        except DamSyncError as unreadable:
+            found.append(unreadable)
     errors = [one for one in found if isinstance(one, DamSyncError)]
     rows = [_glance(job, one) for job, one in zip(jobs, found, strict=True)]
     if output.as_json:
