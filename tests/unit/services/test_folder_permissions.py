@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from dam_sync.model.errors import Denied
+from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.service import Context
 from dam_sync.services.folder.api.disk import FileSystem
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService
+from tests.unit.services.test_folder_service import everything
 
 
 class Forbidding(FileSystem):
@@ -18,6 +20,11 @@ class Forbidding(FileSystem):
 
     def may_list(self, name: str, at: int) -> bool:
         return name != "closed"
+
+    def open(self, name: str, flags: int, at: int) -> int:
+        if name == "secret.jpg":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return super().open(name, flags, at)
 
     def may_write(self, folder: Path) -> bool:
         return False
@@ -32,6 +39,20 @@ async def test_a_folder_that_cannot_be_read_is_named_by_its_path(tmp_path: Path)
     (tmp_path / "Press" / "closed").mkdir(parents=True)
     with pytest.raises(Denied, match="the folder Press/closed cannot be read by this user"):
         await forbidding(tmp_path).probe()
+
+
+async def test_a_file_that_cannot_be_read_concerns_its_asset_alone(tmp_path: Path) -> None:
+    for name in ("a.jpg", "secret.jpg"):
+        (tmp_path / name).write_bytes(b"abc")
+    service = forbidding(tmp_path)
+    readable, secret = [entry.asset for entry in await everything(service)]
+    assert (readable.id, secret.id, secret.versions[0].size) == ("a.jpg", "secret.jpg", 3)
+    service.estimate_open(readable.versions[0])
+    with pytest.raises(NotFound, match=r"secret\.jpg: Permission denied") as known:
+        service.estimate_open(secret.versions[0])
+    with pytest.raises(NotFound, match=r"secret\.jpg: Permission denied"):
+        await service.open(secret.versions[0])
+    assert "let this user read the file" in known.value.hint
 
 
 @pytest.mark.parametrize("name", ["there", "to be made"])
