@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dam_sync.model.csv_cells import records_of
+from dam_sync.model.csv_cells import delimiter_of, records_of
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
 FAULTS = 20  # shown at most
-DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 SAVE_AS = (
     "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
     "they save as CSV; `iconv -f {} -t UTF-8` converts a file {}"
@@ -33,7 +32,7 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         with path.open(encoding="utf-8-sig", newline="") as text:
             first = text.readline()
             text.seek(0)
-            reader = records_of(text, max(DELIMITERS, key=first.count))
+            reader = records_of(text, delimiter_of(first))
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)

@@ -176,7 +176,7 @@ class SideQuestions:
         flow = self._answer(side.flow or one, question, partial(self._known, connector.auth, "flow"))
         side, method = replace(side, flow=flow), connector.auth[flow]
         for name in (*side.variables, *side.values):
-            self._known(method.model_fields, "parameter", name)
+            self._known(method.model_fields, "parameter", name, "; options are given as options.NAME")
         for name in dict.fromkeys((*required_of(method), *side.variables, *side.values)):
             side = self._with_parameter(side, name)
         while (wrong := _incomplete(side, method)) and self.ask is not None:
@@ -209,10 +209,10 @@ class SideQuestions:
             raise ConfigError(f"{self.role}: this is not the name of a variable for {name}", hint=hint)
         return text
 
-    def _known(self, names: Iterable[str], what: str, text: str) -> str:
+    def _known(self, names: Iterable[str], what: str, text: str, more: str = "") -> str:
         """Texts are not repeated in messages, because one may be a secret."""
         if text not in (known := list(names)):
-            hint = f"known: {', '.join(known)}"
+            hint = f"known: {', '.join(known)}{more}"
             raise ConfigError(f"{self.role}: there is no {what} of this name", hint=hint)
         return text
 

@@ -298,4 +298,4 @@ def rows_of(book: WaveBook) -> list[dict[str, Any]]:
 
 def _freeze(config: WaveConfig) -> str:
     freeze = config.freeze
-    return "" if freeze is None else f"{freeze.shown(freeze.begins)} to {freeze.shown(freeze.ends)}"
+    return "" if freeze is None else freeze.window

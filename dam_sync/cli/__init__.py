@@ -20,7 +20,8 @@ from dam_sync.cli.preparation import inspect, rehearse
 from dam_sync.cli.records import explain, report
 from dam_sync.cli.redirects import redirects
 from dam_sync.cli.rollback import rollback
-from dam_sync.cli.state import conflicts, signoff, state, status
+from dam_sync.cli.state import conflicts, signoff, state
+from dam_sync.cli.status import status
 from dam_sync.cli.topics import help_
 from dam_sync.cli.watch import watch
 from dam_sync.model.errors import NO_ROOM
@@ -32,6 +33,7 @@ cli = typer.Typer(
     help="Moves digital-asset libraries between services that disagree about everything, and keeps them in step.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 COMMANDS = (
     *(demo, init, inspect, check, plan, rehearse, run, watch, verify, adopt),

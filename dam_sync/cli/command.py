@@ -175,7 +175,10 @@ def exit_on_interrupt(output: Output) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, typer.Abort) as stopped:
-        how = "at a question" if isinstance(stopped, typer.Abort) else "by Ctrl-C"
+        asked = isinstance(stopped, typer.Abort)
+        if asked:
+            output.note("")  # ends the line of the question
+        how = "at a question" if asked else "by Ctrl-C"
         error = Transient(f"stopped {how} before anything was done", hint="run the same command again")
         output.error(error)
         raise typer.Exit(error.exit_code) from None

@@ -51,6 +51,7 @@ def plan(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).plan(options)
         output.report(report.as_json())
+        output.written(options.output, options.html, options.csv)
         output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
         return 10 if detailed and report.operations else 0
 
@@ -76,6 +77,7 @@ def run(
             report = await loaded.run(options)
         output.report(report.as_json())
         write_html(report, options.html)
+        output.written(options.html, options.csv)
         code, stop = unfinished(report)
         if stop is not None:
             output.error_note(stop)
@@ -112,6 +114,7 @@ def verify(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).verify(level, sample, options, differences=csv_file)
         output.report(report.as_json())
+        output.written(options.html, csv_file)
         undoing = await open_rollback(job, options.clock, options.storage)
         output.next(*(after_open_rollback(str(job), undoing) if undoing else after_report(report.as_json(), str(job))))
         return 3 if not report.clean else 5 if report.early else 0
@@ -140,6 +143,7 @@ def adopt(
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
         output.report(report.as_json())
+        output.written(csv_file)
         field = f"--by-field {shlex.quote(by_field)}" if by_field else ""
         ways = f"{field} {'--by-file' if by_file else ''}".strip()
         files = {"listed": csv_file, "decided": decisions}

@@ -73,11 +73,13 @@ async def _parked(
         output.data(parked)
         return
     _show(output, job, parked)
+    output.written(csv_file)
     if retry:
         output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
     values = any(row["failed"] for row in parked["assets"])
     stopped = bool(parked["unfinished"])
     rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"], "running": bool(parked["running"])}
+    rest["listed"] = csv_file
     output.next(*after_errors(str(job), parked["count"], parked["retried"], **rest))
 
 

@@ -85,6 +85,7 @@ def rehearse(
             output.say("Rehearsal into an emulated target: nothing was written to the target of the job")
             output.report(found.run.as_json(), WITH_OPTIONS)
             output.report(found.verification.as_json(), WITH_OPTIONS)
+        output.written(options.html)
         code, stop = unfinished(found.run)
         if stop is not None:
             output.error_note(stop)

@@ -42,6 +42,7 @@ def report(
         found = await job_report(job, run, kind, options.clock, options.storage)
         _write_files(found, html, csv_file)
         output.report(found)
+        output.written(html, csv_file)
         output.next(*after_kept_report(str(job)))
         return 0
 
@@ -99,6 +100,7 @@ def explain(
             output.data(story)
         else:
             _show_story(output, story)
+        output.written(html)
         output.next(*after_explain(str(job), story))
         return 0
 

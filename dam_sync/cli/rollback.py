@@ -52,6 +52,7 @@ def rollback(
     async def act(options: RunOptions) -> int:
         report = await rollback_job(job, options, asked)
         _show(output, report)
+        output.written(out)
         allow = report.trashed if report.over else 0
         output.next(
             *after_rollback(str(job), run, dry_run=dry_run, complete=report.complete, done=report.done, allow=allow)

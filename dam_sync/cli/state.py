@@ -1,4 +1,4 @@
-"""Commands that need only the state of a job: status, conflicts, state."""
+"""Commands that need only the state of a job: signoff, conflicts, state."""
 
 from __future__ import annotations
 
@@ -12,79 +12,17 @@ import typer
 from dam_sync.cli.command import command, confirm, execute
 from dam_sync.cli.options import ACCEPT, JobFile
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.wording import counted, timestamp_text
-from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state, after_status
+from dam_sync.model.wording import counted
+from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state
 from dam_sync.report.output import Output
 from dam_sync.report.sign_off import rows_of_sign_off
 from dam_sync.report.stored_state import rows_of_state
-from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
     from dam_sync.model.run_options import RunOptions
 
 SHOWN = 30  # rows of a table
-SHOWN_RUNS = 20
 SIDES = ("written", "source", "target")
-
-
-@command()
-def status(output: Output, job: JobFile) -> None:
-    """Show where the job stands."""
-    from dam_sync.api.job_status import job_status
-
-    async def act(options: RunOptions) -> int:
-        data = await job_status(job, options.clock)
-        if output.as_json:
-            output.data(data)
-        else:
-            now = [(str(key), str(value)) for key, value in data["now"].items()]
-            output.table(f"Job {data['job']}", ("", ""), now)
-            rows = [
-                tuple(timestamp_text(str(row[key])) for key in ("run", "command", "started", "ended", "result"))
-                for row in data["runs"]
-            ]
-            every = f"`status {job} --json` lists the last {len(rows):,}"
-            output.table("Runs", ("run", "command", "started", "ended", "result"), rows, SHOWN_RUNS, every)
-            _show_stopped(output, data.get("stopped"))
-            _show_waves(output, data)
-            gone = [tuple(str(row[key]) for key in GONE) for row in data.get("gone", ())]
-            columns = ("asset", "target id", "why", "gone since", "removed after")
-            output.table(GONE_TITLE, columns, gone, SHOWN, f"`status {job} --json` lists all")
-            for text in data.get("notes", ()):
-                output.note(f"WARN: {text}")
-        last = data["runs"][0] if data["runs"] else {"result": "done", "command": ""}
-        unfinished = "" if last["result"] == "done" else str(last["command"])
-        parked, running = data["now"].get("parked", 0), last["result"] == "running"
-        waves = data.get("waves", ())
-        code = data.get("stopped", {}).get("exit code")
-        unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
-        output.next(
-            *after_status(str(job), unfinished=unfinished, parked=parked, running=running, waves=waves, code=code)
-        )
-        return 0
-
-    execute(output, act)
-
-
-def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:
-    """Why the last run is not complete, and what to do about it."""
-    if stopped is None:
-        return
-    run = (
-        f"run {stopped['run']}" if stopped["run"] is not None else f"the `{stopped['command']}` of {stopped['started']}"
-    )
-    output.say(f"{run} stopped: {stopped['reason']}")
-    if stopped["hint"]:
-        output.say(f"hint: {stopped['hint']}")
-
-
-def _show_waves(output: Output, data: Mapping[str, Any]) -> None:
-    """A line for each wave; a dash for what no run has counted yet."""
-    keys = ("wave", "stage", "selected", "moved", "parked", "open", "left", "freeze")
-    rows = [tuple("-" if row[key] is None else str(row[key]) for key in keys) for row in data.get("waves", ())]
-    output.table("Waves", keys, rows)
-    if data.get("in no wave"):
-        output.note(f"{counted(data['in no wave'], 'asset is', 'assets are')} in no wave, and moved by no run")
 
 
 @command(ACCEPT)
@@ -137,7 +75,8 @@ def conflicts(
             output.data(data)
         else:
             _show_conflicts(output, job, data)
-        output.next(*after_conflicts(str(job), undecided, data["decided"]))
+        output.written(out)
+        output.next(*after_conflicts(str(job), undecided, data["decided"], listed=out))
         return 4 if undecided else 0
 
     done = bool(take) or out is not None or decisions is not None

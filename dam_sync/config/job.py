@@ -247,6 +247,9 @@ def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
     Raises ConfigError with every diagnostic.
     """
     written = JOB_FILE.read(path, Syntax("YAML", positioned, YAMLError))
+    if "fields" in written.data and "source" not in written.data:
+        hint = "give the path of the job file whose `mapping` names it"
+        raise ConfigError(f"{path} is a mapping file, not a job file", hint=hint)
     return _job_of(written, path.absolute().parent, kinds)
 
 

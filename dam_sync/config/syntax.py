@@ -27,7 +27,11 @@ PROBLEMS = (
         "the line is indented differently from those around it",
         "indent all keys of a block by the same number of spaces",
     ),
-    (r"expected ',' or '([\]}])'", "a comma or a bracket is missing before this", "write [a, b] or {a: 1, b: 2}"),
+    (
+        r"expected ',' or '([\]}])'",
+        "a comma or a bracket is missing before this, or quotes around text that contains brackets",
+        'write [a, b] or {a: 1, b: 2}, "${env:NAME}" and "tags[]"',
+    ),
     (r"found '<stream end>'", "a bracket is not closed", "close it"),
     (r"found unexpected end of stream", "a quote is not closed", "close it"),
     (r"could not find expected ':'", "a key without a colon", "write key: value"),

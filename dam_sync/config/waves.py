@@ -63,6 +63,12 @@ class FreezeConfig(StrictModel):
         """Until when, in UTC."""
         return self._utc(self.to)
 
+    @property
+    def window(self) -> str:
+        """From when until when, with the zone once."""
+        begins, ends = self.shown(self.begins), self.shown(self.ends)
+        return f"{begins.removesuffix(f' ({self.zone.key})')} to {ends}" if self.zone else f"{begins} to {ends}"
+
     def shown(self, moment: datetime) -> str:
         """A moment as the job file would write it, with its offset and zone."""
         local = moment.astimezone(self.zone or self.from_.tzinfo or UTC)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dam_sync.config.loader import bounded_file
-from dam_sync.model.csv_cells import records_of
+from dam_sync.model.csv_cells import delimiter_of, records_of
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.unicode_forms import nfc
 
@@ -44,8 +44,8 @@ def folded(key: str) -> str:
 
 
 def read_table(folder: Path, name: str, key: str, value: str) -> dict[str, str]:
-    """Two columns of a CSV file with a header line, UTF-8, in the folder of the mapping or below it. Raises TableFault
-    with the problem and its line."""
+    """Two columns of a CSV file in UTF-8 with a header line, in the folder of the mapping or below it. Raises
+    TableFault with the problem and its line."""
     with _opened(folder, name, (key, value)) as reader:
         return _rows(reader, folder / name, key, value)
 
@@ -75,7 +75,7 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.Dic
             outside = f"{name} is not in the folder of the mapping file"
             raise TableFault(f"{outside}; tables are read from there and below it")
         text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
-        reader = records_of(io.StringIO(text, newline=""))
+        reader = records_of(io.StringIO(text, newline=""), delimiter_of(text.partition("\n")[0]))
         _check_columns(reader.fieldnames or (), path.name, columns)
         yield reader
     except FileNotFoundError:
@@ -101,11 +101,8 @@ def _unreadable(error: OSError | ValueError) -> str:
 
 def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> None:
     for column in columns:
-        if column in known:
-            continue
-        if len(known) == 1 and known[0].count(";"):
-            raise TableFault(f"{name} has no column {column}: its columns are separated by semicolons; use commas")
-        raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
+        if column not in known:
+            raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
 
 
 def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict[str, str]:

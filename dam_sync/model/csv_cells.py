@@ -5,8 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 
+DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 LONGEST_CELL = 64 * 1024 * 1024  # characters; no file that is read has more
 csv.field_size_limit(LONGEST_CELL)
+
+
+def delimiter_of(header: str) -> str:
+    """What separates the cells of a CSV file with this first line."""
+    return max(DELIMITERS, key=header.count)
 
 
 def rows_of(lines: Iterable[str], delimiter: str = ",") -> Iterator[list[str]]:

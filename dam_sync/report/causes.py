@@ -13,7 +13,7 @@ SENTENCES = (
     ("Conflict", "the asset conflicts with something at the target, such as a file of the same name"),
     ("InvalidValue", "the target does not accept a value of the asset"),
     ("TooLarge", "the file is larger than the target accepts"),
-    ("NotFound", "something that the asset needs no longer exists"),
+    ("NotFound", "something that the asset needs does not exist, or this user may not see it"),
     ("Unsupported", "the target cannot store what the asset needs"),
     ("Uncertain", "a write was started and its outcome is unknown; check the target before you retry"),
     ("IntegrityError", "the bytes that arrived are not those that the source announced"),

@@ -112,8 +112,10 @@ def after_errors(
     stopped: bool = False,
     rollback: int = 0,
     running: bool = False,
+    listed: Path | None = None,
 ) -> list[str]:
     """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list;
+    listed: that list, if it was written;
     stopped: the last run is to be resumed; rollback: the run of which the rollback is not finished; running: a run is
     under way, so nothing else can start."""
     if running and not parked:
@@ -122,7 +124,8 @@ def after_errors(
         return after_open_rollback(job, rollback)
     if retried or (stopped and not parked):
         return [_line("run", job)]
-    correct = [_line("errors", job, "--csv errors.csv")] if values else []
+    correct = [_line("errors", job, f"--import {shlex.quote(str(listed))}" if listed else "--csv errors.csv")]
+    correct = correct if values else []
     return [*correct, _line("errors", job, "--retry")] if parked else [_line("verify", job)]
 
 
@@ -136,10 +139,11 @@ def after_corrections(job: str, number: int) -> list[str]:
     return [_line("run", job)] if number else [_line("errors", job, "--csv errors.csv")]
 
 
-def after_conflicts(job: str, undecided: int, decided: int) -> list[str]:
-    """Export the conflicts that are left to be decided, or run to apply the decisions."""
+def after_conflicts(job: str, undecided: int, decided: int, listed: Path | None = None) -> list[str]:
+    """Export the conflicts that are left to be decided, read the list back, or run to apply the decisions."""
     if undecided:
-        return [_line("conflicts", job, "-o conflicts.csv"), *([_line("run", job)] if decided else [])]
+        list_or_read = f"--import {shlex.quote(str(listed))}" if listed else "-o conflicts.csv"
+        return [_line("conflicts", job, list_or_read), *([_line("run", job)] if decided else [])]
     return [_line("run" if decided else "verify", job)]
 
 
@@ -193,6 +197,11 @@ def after_redirects(job: str, *, found: bool, written: bool, probed: bool) -> li
 def after_state(job: str, what: str) -> list[str]:
     """What to do after `state show`, an export, or an import, which may lack links of assets that are at the target."""
     return [_line("adopt", job, "--dry-run") if what == "import" else _line("status", job)]
+
+
+def after_statuses(job: str) -> list[str]:
+    """Look at the first job that needs somebody."""
+    return [_line("status", job)]
 
 
 def after_explain(job: str, story: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -188,6 +189,12 @@ class Output:
         self.note(f"error: {error}" if own_lines else f"error: {visible(str(error))}", style="red")
         if error.hint:
             self.note(f"hint: {error.hint}" if own_lines else f"hint: {visible(error.hint)}")
+
+    def written(self, *files: Path | None) -> None:
+        """Say which of the files that were named are there now; not with JSON, which programs read."""
+        for file in files:
+            if file is not None and not self.as_json and file.exists():
+                self.note(f"written: {file}")
 
     def next(self, *commands: str) -> None:
         """Suggest the next commands; not with JSON, which programs read."""

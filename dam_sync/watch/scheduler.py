@@ -139,7 +139,8 @@ def one_line(error: Mapping[str, Json], part: str = "message") -> str:
     asset = f"asset {error['asset']}" if error.get("asset") else ""
     where = ", ".join(str(one) for one in (error.get("service"), error.get("operation"), asset) if one)
     prefix = f"{where}: " if where and part == "message" else ""
-    return prefix + " ".join(str(error.get(part, "")).split("\n"))
+    first, *others = str(error.get(part, "")).split("\n")
+    return prefix + " ".join((first, "; ".join(others)) if others else (first,))
 
 
 def reported_error(error: Mapping[str, Json]) -> Json:

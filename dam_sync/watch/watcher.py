@@ -116,6 +116,7 @@ class Watcher:
     def reload(self) -> None:
         """Read all job files again; a run under way continues as it began."""
         for job in self.jobs:
+            self._show(f"{job.name}: its job file is read again before the next run")
             job.reload()
 
     async def _keep_locks(self) -> None:

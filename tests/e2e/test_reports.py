@@ -45,7 +45,8 @@ def test_every_report_can_be_shown_again(job: Small, tmp_path: Path) -> None:
     job.ran("report", code=0).says("run", "verify", "parked", "next: dam-sync report")
     job.ran("report", "--run", "1", code=0).says("Run 1 of job", "fields.credit: too long")
     page, table = tmp_path / "run.html", tmp_path / "run.csv"
-    job.ran("report", "--run", "1", "--html", str(page), "--csv", str(table), code=0)
+    shown = job.ran("report", "--run", "1", "--html", str(page), "--csv", str(table), code=0)
+    shown.says(f"written: {page}", f"written: {table}")
     assert "fields.credit: too long" in page.read_text("utf-8")
     with table.open(newline="", encoding="utf-8-sig") as rows:
         sections = {(row["section"], row["item"]): row["number"] for row in csv.DictReader(rows)}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import TARGET, TOKEN, Small, hurry, photos, small
+from tests.support.small import TARGET, TOKEN, Small, hurry, photo, photos, small
 
 
 def stopped(job: Small) -> dict[str, object]:
@@ -99,3 +99,15 @@ def test_a_resumed_run_says_what_it_looks_for(tmp_path: Path, monkeypatch: pytes
         said = job.run("-v", code=0)
         said.says("looking for 2 creates that the stopped run had begun, each for up to 1 s", "until=")
         assert len(job.pair.target.assets) == 20
+
+
+def test_several_jobs_have_a_line_each(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(1), photo(2, credit="y" * 2_000)]) as job:
+        job.run(code=4)
+        again, missing = job.pair.job, tmp_path / "missing.yaml"
+        shown = job.ran("status", str(again), code=0)
+        shown.says("2 jobs", "1 run", "done", "1 asset is parked", f"next: dam-sync status {again}")
+        shown = job.ran("status", str(missing), code=2)
+        shown.says("1 asset is parked", str(missing), f"there is no job file {missing}")
+        data = job.ran("status", str(missing), "--json", code=2).data["jobs"]
+        assert (data[0]["now"]["parked"], data[1]["error"]) == (1, "ConfigError")

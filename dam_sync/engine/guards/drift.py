@@ -12,7 +12,9 @@ from dam_sync.model.values import Json
 from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import CLOSED_LISTS, MAPPING, SCHEMA
 
-MAPPING_HINT = "--full reads and maps every asset again; --accept-changes uses it for new changes only"
+MAPPING_HINT = (
+    "--full reads and maps every asset again; --accept-changes uses it for new changes and parked assets only"
+)
 SCHEMA_HINT = (
     "check that the mapping is still right; --full reads and maps every asset again; --accept-changes continues "
     "with new changes only"

@@ -21,7 +21,7 @@ from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import seal
-from dam_sync.services.folder.api.disk import FILE_SYSTEM, Disk, FileSystem, explained
+from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
@@ -35,6 +35,8 @@ Seal = Callable[[Disk, date], None]
 TREE = "it has no catalogue: every file is an asset; {} hidden files, links and odd file or folder names are left out"
 
 UNLISTED = "files below `files` that the catalogue names at no asset, and that are left out: {}"
+
+READ_ONLY = "this user may not write to it: a run that has something to write stops with exit code 7"
 
 
 class FolderService(Service):
@@ -82,9 +84,10 @@ class FolderService(Service):
                 root.mkdir()
         if not tenant.read_only:
             tenant.found()
+        closed = () if tenant.disk.system.may_write(root) else (READ_ONLY,)
         total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
         name, unnamed = tenant.identity(), tenant.unnamed
-        return Account(name, total=total, notes=notes, unnamed=unnamed, refused_as_target=refused)
+        return Account(name, total=total, notes=notes, as_target=closed, unnamed=unnamed, refused_as_target=refused)
 
     def _unpack(self, archive: Path) -> Path:
         if self._unpacked is None:
@@ -205,11 +208,8 @@ class FolderService(Service):
 def _refused_as_target(root: Path, system: FileSystem) -> DamSyncError | None:
     if named_as_archive(root) and not root.is_dir():
         return ConfigError(f"{root} is an archive, which is only read", hint="write to a folder and pack it afterwards")
-    place = root if root.is_dir() else root.parent
-    if place.is_dir() and not system.may_write(place):
-        return Denied(
-            f"{place} is read-only for this user", hint=f"let this user write {place}, or name another folder"
-        )
+    if not root.exists() and root.parent.is_dir() and not system.may_write(root.parent):
+        return Denied(f"{root} cannot be made: {root.parent} is read-only for this user", hint=PERMISSIONS)
     return None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
-from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, NotFound
+from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.services.folder import codec, facts
@@ -22,6 +22,8 @@ _RECORD = "correct its record in the catalogue; `dam-sync help catalogue` has th
 _FILE = (
     "put it there, or correct its path in the catalogue, where paths are those below `files`; then `errors JOB --retry`"
 )
+
+_PERMISSION = "let this user read the file, then `errors JOB --retry` and `run JOB`"
 
 
 @dataclass(slots=True)
@@ -96,6 +98,8 @@ class Reader:
         place = tenant.files(file.id)
         try:
             return tenant.disk.open(place)
+        except Denied as denied:  # of one file: the others are moved
+            raise NotFound(denied.message, hint=_PERMISSION) from None
         except NotFound:
             with suppress(NotFound):
                 return tenant.disk.open(tenant.trash(file.id))

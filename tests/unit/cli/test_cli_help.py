@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from dam_sync.cli import cli
@@ -17,6 +18,12 @@ def test_help_lists_the_topics_with_a_line_each() -> None:
     assert shown.exit_code == 0
     for name, summary in topics().items():
         assert any(line.startswith(name) and line.endswith(summary) for line in shown.stdout.splitlines())
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["map", "check"]])
+def test_the_short_option_shows_the_same_help(words: list[str]) -> None:
+    short, long = (RUNNER.invoke(cli, [*words, option]) for option in ("-h", "--help"))
+    assert (short.exit_code, short.stdout) == (0, long.stdout)
 
 
 def test_help_prints_a_topic_as_it_is_written() -> None:

@@ -115,6 +115,14 @@ def test_a_literal_password_of_a_state_is_refused(tmp_path: Path) -> None:
     assert "pw" not in fault
 
 
+def test_a_mapping_file_in_the_place_of_a_job_file_is_named_as_one(tmp_path: Path) -> None:
+    mapping = tmp_path / "museum.mapping.yaml"
+    mapping.write_text("version: 1\nfields:\n  key: {marker: true}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"mapping\.yaml is a mapping file, not a job file") as raised:
+        load_job(mapping, KINDS)
+    assert "whose `mapping` names it" in raised.value.hint
+
+
 def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
     text = """\
 version: 2

@@ -149,6 +149,16 @@ def test_tables_beside_the_file(tmp_path: Path) -> None:
     assert document.pins == {"subject": {"=cmd|x": "+1", "'tis": "-"}}
 
 
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_tables_are_read_as_spreadsheets_of_other_languages_save_them(tmp_path: Path, delimiter: str) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "country.csv").write_text("\ufeffiso2,label\nFR,France\n".replace(",", delimiter))
+    (tmp_path / "pins.csv").write_text("source,target\n12,Sea\n".replace(",", delimiter))
+    document = read(tmp_path, TABLES)
+    assert document.lookups["country"].find("FR") == "France"
+    assert document.pins == {"subject": {"12": "Sea"}}
+
+
 @pytest.mark.parametrize(
     ("content", "told_"),
     [

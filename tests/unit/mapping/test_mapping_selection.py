@@ -91,7 +91,6 @@ def test_a_list_of_ids(tmp_path: Path) -> None:
         ("ids: {csv: none.csv}", "select.ids.csv: there is no file"),
         ("ids: {csv: bare.csv}", "select.ids.csv: bare.csv has no column id in its first line"),
         ("ids: {csv: empty.csv}", "has no values in its column id"),
-        ("ids: {csv: semi.csv}", "its columns are separated by semicolons; use commas"),
         ("ids: pilot.csv", "select.ids: should contain keys and values"),
         ("dates: {created_at: {from: yesterday}}", "should be a date such as 2020-12-31"),
         ("dates: {created_at: {from: 7}}", "should be a date such as 2020-12-31"),
@@ -109,7 +108,6 @@ def test_a_list_of_ids(tmp_path: Path) -> None:
 def test_faults_of_a_selection(tmp_path: Path, select: str, told: str) -> None:
     (tmp_path / "bare.csv").write_text("asset\n7\n", encoding="utf-8")
     (tmp_path / "empty.csv").write_text("id\n", encoding="utf-8")
-    (tmp_path / "semi.csv").write_text("id;why\n7;x\n", encoding="utf-8")
     with pytest.raises(MappingError) as caught:
         compiled(tmp_path, f"{LEAST}select: {{{select}}}\n")
     (fault,) = caught.value.diagnostics

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dam_sync.report.next_step import (
     after_adoption,
+    after_conflicts,
     after_errors,
     after_map_diff,
     after_plan,
@@ -20,6 +21,14 @@ def test_a_plan_that_was_written_is_the_one_to_run() -> None:
     assert after_plan("job.yaml", Path("my plan.json"), sampled=False) == ["run job.yaml --plan 'my plan.json'"]
     assert after_plan("job.yaml", None, sampled=False) == ["run job.yaml"]
     assert after_plan("job.yaml", Path("part.json"), sampled=True) == ["run job.yaml"], "that of a sample cannot be run"
+
+
+def test_a_list_that_was_written_is_read_back() -> None:
+    listed = Path("my list.csv")
+    assert after_errors("job.yaml", 2, 0, values=True)[0] == "errors job.yaml --csv errors.csv"
+    assert after_errors("job.yaml", 2, 0, values=True, listed=listed)[0] == "errors job.yaml --import 'my list.csv'"
+    assert after_conflicts("job.yaml", 1, 0) == ["conflicts job.yaml -o conflicts.csv"]
+    assert after_conflicts("job.yaml", 1, 0, listed) == ["conflicts job.yaml --import 'my list.csv'"]
 
 
 def test_links_are_asked_where_there_are_some() -> None:

@@ -186,6 +186,22 @@ async def test_files_that_no_row_names_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id,fields.a\n1,x\n2,\xfc\n", "catalogue.csv:3: is not in UTF-8"),
+        ('id,fields.a\n1,"x\ny"\n1,z\n', "catalogue.csv:4: the row has the id 1 of a row above"),
+        ("id,tags\n1,x,y\n", "catalogue.csv:2: the row has more cells than the header"),
+        ("id,tags\n,x\n", "catalogue.csv:2: the row has no id"),
+    ],
+)
+async def test_the_line_of_a_row_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "catalogue.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(ContractBroken) as raised:
+        await connect(tmp_path, read_only=True).probe()
+    assert raised.value.message == said
+
+
+@pytest.mark.parametrize(
     "text", ["", "title\n", "id,id\n", "id,wrong\n", "id\n1\n1\n", 'id\n"', "id,tags\n,x\n", "id\n\xff\n"]
 )
 async def test_what_is_not_a_sheet_is_refused(tmp_path: Path, text: str) -> None:

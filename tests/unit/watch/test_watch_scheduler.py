@@ -261,3 +261,4 @@ def test_what_a_job_waits_for_names_the_service_and_the_call() -> None:
     shown = "e_profiles, GET /v2/user, asset 7: returned 401 Unauthorized"
     assert one_line(stored.error) == str(error) == shown
     assert one_line({"message": "kept by an older release"}) == "kept by an older release"
+    assert one_line({"message": "2 reasons:\n1. one\n2. two"}) == "2 reasons: 1. one; 2. two"

@@ -61,6 +61,10 @@ class FileSystem:
         """A descriptor."""
         return os.open(name, flags, 0o666, dir_fd=at)
 
+    def open(self, name: str, flags: int, at: int) -> int:
+        """A descriptor of a file that is there."""
+        return os.open(name, flags, dir_fd=at)
+
     def make_directory(self, name: str, at: int) -> None:
         """Raises FileExistsError."""
         os.mkdir(name, dir_fd=at)
@@ -115,7 +119,7 @@ class Disk:
                 handle = self.system.create(name, flags | FILE, at)
                 self.system.sync(at)
             else:
-                handle = os.open(name, flags | FILE, dir_fd=at)
+                handle = self.system.open(name, flags | FILE, at)
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 os.close(handle)
                 raise InvalidValue(f"{path} is not a regular file")
@@ -124,21 +128,24 @@ class Disk:
     def size(self, path: str) -> int | None:
         """Bytes of a regular file; None if there is none."""
         try:
-            handle = self.open(path)
+            return self.stat(path).st_size
         except (NotFound, InvalidValue):
             return None
-        try:
-            return os.fstat(handle).st_size
-        finally:
-            os.close(handle)
+
+    def stat(self, path: str) -> os.stat_result:
+        """What is known of a regular file, also of one that this user may not read. Raises InvalidValue for anything
+        else."""
+        *above, name = parts_of(path)
+        with explained(path), self.directory(above) as at:
+            self._refuse_link(at, name, path)
+            found = os.stat(name, dir_fd=at, follow_symlinks=False)
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidValue(f"{path} is not a regular file")
+        return found
 
     def changed_at(self, path: str) -> float:
         """When a regular file was last written, in seconds since 1970: not every date of a file is in a calendar."""
-        handle = self.open(path)
-        try:
-            return os.fstat(handle).st_mtime
-        finally:
-            os.close(handle)
+        return self.stat(path).st_mtime
 
     def read(self, path: str, most: int) -> bytes:
         """A small file. Raises InvalidValue for one of more than `most` bytes."""

@@ -19,6 +19,7 @@ from dam_sync.http.parsing import parsed_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.csv_cells import rows_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
+from dam_sync.model.limits import MIB
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
@@ -391,16 +392,19 @@ class Sheet:
             identity = unguarded(row[place]) if len(row) > place else ""
             if not identity and not any(row):
                 continue
-            if not identity or identity in self._at or len(row) > len(self._columns):
-                wrong = "has no id" if not identity else f"is not one row of the asset {identity}"
-                raise self._broken(f"the row at byte {at} {wrong}")
+            if not identity:
+                raise self._broken("the row has no id", file, at)
+            if identity in self._at:
+                raise self._broken(f"the row has the id {shortened(identity)} of a row above", file, at)
+            if len(row) > len(self._columns):
+                raise self._broken("the row has more cells than the header", file, at)
             self._at[identity] = at
 
     def _check(self, columns: Sequence[str]) -> None:
         unknown = [name for name in columns if name not in FIXED and not COLUMN.fullmatch(name)]
         if unknown or "id" not in columns or len(set(columns)) < len(columns):
             lacking = "" if "id" in columns else "there is no column id. "
-            raise self._broken(f"{lacking}{_wrong(columns, unknown)}", _COLUMNS)
+            raise ContractBroken(f"{self._path}: {lacking}{_wrong(columns, unknown)}", hint=_COLUMNS)
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
@@ -410,14 +414,21 @@ class Sheet:
             at = file.tell()
             try:
                 row = next(reader, None)
-            except (csv.Error, UnicodeDecodeError) as problem:
-                raise self._broken(f"after byte {at}: {problem}") from None
+            except UnicodeDecodeError:
+                raise self._broken("is not in UTF-8", file, at) from None
+            except csv.Error as problem:
+                raise self._broken(str(problem), file, at) from None
             if row is None:
                 return
             yield at, row
 
-    def _broken(self, what: str, hint: str = _FORM) -> ContractBroken:
-        return ContractBroken(f"{self._path}: {what}", hint=hint)
+    def _broken(self, what: str, file: BinaryIO, at: int) -> ContractBroken:
+        """at: the byte at which the row begins, of which people see the line."""
+        file.seek(0)
+        line, left = 1, at
+        while left and (block := file.read(min(left, MIB))):
+            line, left = line + block.count(b"\n"), left - len(block)
+        return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
 
 
 def _wrong(columns: Sequence[str], unknown: Sequence[str]) -> str:

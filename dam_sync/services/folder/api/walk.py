@@ -31,11 +31,7 @@ class FileTree:
 
     def asset(self, identity: str) -> Record:
         """The record of one file. Raises NotFound, InvalidValue."""
-        handle = self._disk.open(identity)
-        try:
-            found = os.fstat(handle)
-        finally:
-            os.close(handle)
+        found = self._disk.stat(identity)
         *folders, name = identity.split("/")
         return {
             "record": "asset",
