@@ -20,7 +20,7 @@ FULL = "free some space"
         (1_000_000_000, "1.0 GB free in"),
         (940_000_000, "940.0 MB free in"),
         (31_200_000, "31.2 MB free in"),
-        (4_096, "0.0 MB free in"),
+        (4_096, "4.1 kB free in"),
     ],
 )
 def test_little_space_is_not_called_none(tmp_path: Path, free: int, found: str) -> None:

@@ -33,7 +33,7 @@ def dry_target() -> DryTarget:
 
 NOT_CALLED_IN_PLANS = {
     *{"keyed_endpoints", "subscribe", "unsubscribe", "send_test", "hint_of", "hinted"},  # of the source alone
-    *{"estimate_open", "estimate_link", "download_link"},  # as well
+    *{"estimate_open", "estimate_link", "download_link", "in_trash"},  # as well
     *{
         "estimate",
         "estimate_grown",
