@@ -67,8 +67,8 @@ class SharedSchedule:
         self.clock = clock
         self.leases = 0
         self.calls = SharedCalls()
-        self._raw = sqlite3.connect(":memory:", isolation_level=None)
-        weakref.finalize(self, self._raw.close)  # of tests that do not call `close`
+        self._raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._raw.close)  # of tests that do not call `close`, in any thread
         self._raw.execute(str(CreateTable(PERMIT).compile(dialect=DIALECT)))
         self._raw.execute("INSERT INTO permit (credential) VALUES (?)", (KEY,))
 
