@@ -290,13 +290,13 @@ async def test_an_outage_is_bridged(jobs: tuple[StateServer, StateServer], targe
 async def test_who_waits_can_be_cancelled(both: tuple[ServerTarget, ServerTarget]) -> None:
     one, two = both
     async with one.creating(TERMS):
-        waiting = asyncio.ensure_future(create(two, SEA, []))
+        waiting = asyncio.ensure_future(create(two, SEA, [], set()))
         await asyncio.sleep(0.2)
         waiting.cancel()
         await asyncio.wait([waiting])
         assert waiting.cancelled()
     made: list[str] = []
-    await create(two, SEA, made)
+    await create(two, SEA, made, set())
     assert made == ["Sea"]
 
 
