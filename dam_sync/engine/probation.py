@@ -81,9 +81,8 @@ def until_text(context: RunContext, last: datetime) -> str:
 
 
 async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcome | None:
-    """Why this asset is not created: this file (by its key) was removed before."""
-    if not context.target.limits.dedup_window:
-        return None
+    """Why this asset is not created: this file (by its key) was removed before. Only for a target that removes
+    duplicates."""
     known = (await context.store.removals([asset.id])).get(asset.id)
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
 

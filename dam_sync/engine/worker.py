@@ -110,10 +110,11 @@ class Worker:
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """What becomes of an asset that was at the target before; None for one that never was."""
         context = self.context
-        kept = kept_versions(asset, context.target.capabilities, context.policy)
-        outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
-        if outcome is not None:
-            return Concluded(work, outcome, asset)
+        if context.target.limits.dedup_window:
+            kept = kept_versions(asset, context.target.capabilities, context.policy)
+            outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
+            if outcome is not None:
+                return Concluded(work, outcome, asset)
         return await self._returned(work, asset)
 
     async def _back(self, work: Work, asset: Asset) -> Concluded | None:
@@ -234,6 +235,8 @@ class Worker:
     async def _placed(self, asset: Asset, drafted: Drafted) -> Drafted:
         """The draft, after containers that were renamed at the source were renamed at the target."""
         placements = await self.renamed_containers.placed(asset, drafted.draft.placements)
+        if placements == drafted.draft.placements:
+            return drafted
         return replace(drafted, draft=replace(drafted.draft, placements=placements))
 
     async def _load_terms(self, asset: Asset) -> None:

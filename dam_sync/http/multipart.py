@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -47,12 +47,16 @@ class FormPart:
         return self.size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MultipartForm:
     """A form with its boundary: `size` is exactly what `blocks()` yields; `blocks()` may be called again."""
 
     parts: Sequence[FormPart]
     boundary: str
+    _heads: Sequence[bytes] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._heads = [self._head(part) for part in self.parts]
 
     @property
     def content_type(self) -> str:
@@ -62,20 +66,24 @@ class MultipartForm:
     @property
     def size(self) -> int:
         """Bytes of the whole body."""
-        return sum(len(self._head(part)) + part.length + 2 for part in self.parts) + len(self._end)
+        return sum(len(head) + part.length + 2 for head, part in self._pairs) + len(self._end)
 
     async def blocks(self) -> AsyncGenerator[Block, None]:
         """The body, block by block."""
-        for part in self.parts:
+        for head, part in self._pairs:
             if not callable(part.value) and part.length <= BLOCK:
                 value = part.value.encode() if isinstance(part.value, str) else part.value
-                yield self._head(part) + value + b"\r\n"
+                yield head + value + b"\r\n"
                 continue
-            yield self._head(part)
+            yield head
             async for block in _streamed(part.value):
                 yield block
             yield b"\r\n"
         yield self._end
+
+    @property
+    def _pairs(self) -> Iterator[tuple[bytes, FormPart]]:
+        return zip(self._heads, self.parts, strict=True)
 
     @property
     def _end(self) -> bytes:

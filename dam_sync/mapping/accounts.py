@@ -38,7 +38,8 @@ def count_values(asset: Asset, unread: Collection[str] = (), facts: Collection[s
     for key, value in asset.fields.items():
         if key not in unread:
             for path, scalar in labelled(key, value):
-                found.update(_texts(path, scalar))
+                for name in _texts(path, scalar):
+                    found[name] += 1
     sets = (("tags[]", asset.tags), ("machine_tags[]", asset.machine_tags), ("groups[]", asset.rights.groups))
     for path, words in sets:
         found[path] = sum(1 for word in words if word.strip())

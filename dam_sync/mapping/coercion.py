@@ -121,7 +121,8 @@ class Fit:
         if lacking:
             return _refused(KIND, lacking)
         checked = self._checked(made)
-        return checked if checked.note else replace(checked, note=_rounding(value, made))
+        rounded = None if checked.note else _rounding(value, made)
+        return checked if rounded is None else replace(checked, note=rounded)
 
     def _lacking(self, value: Scalar) -> str:
         """What a place or a row lacks, or has in excess, for this field."""

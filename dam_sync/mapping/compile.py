@@ -216,12 +216,10 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
     def single(place: KeyPath, spec: WrittenLine | None, fit: Fit) -> FieldRule | None:
         return builder.build(place, spec, fit) if spec is not None else None
 
-    moment = FieldKind.INSTANT
+    moment, own_name = FieldKind.INSTANT, NameFit(text_field("filename"), naming=target.naming)
     return Plan(
         fields=dict(_field_lines(builder)),
-        filename=single(
-            ("asset", "filename"), body.asset.filename, NameFit(text_field("filename"), naming=target.naming)
-        ),
+        filename=single(("asset", "filename"), body.asset.filename, own_name),
         status=single(("asset", "status"), body.asset.status, Fit(text_field("status"), target.statuses)),
         tags=single(("tags",), body.tags, Fit(text_field("tags", multiple=True), folds=target.folds_tags)),
         placements=tuple(_placement_lines(builder)),
@@ -234,7 +232,7 @@ def _plan(builder: Builder, makes: Makes) -> Plan:
         rights_by_day=not target.capabilities.writes(Feature.TIME_OF_DAY),
         held_by=target.held_by,
         profiles=Profiles(_profile_line(builder), makes.by_profile),
-        naming=target.naming,
+        own_name=own_name,
         relations=body.relations.kinds,
     )
 

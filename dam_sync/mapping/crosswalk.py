@@ -27,7 +27,6 @@ from dam_sync.model.audience import Restriction
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.exposure import Decided
-from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Scalar, Term, Value
 
@@ -93,7 +92,7 @@ class Plan:
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # types by what they alone hold
     profiles: Profiles = field(default_factory=Profiles)
     relations: Mapping[str, str] = field(default_factory=dict)  # kinds at the target by kinds at the source
-    naming: Naming | None = None
+    own_name: NameFit = field(default_factory=lambda: NameFit(text_field("filename")))  # without a line for the name
 
     def rules(self) -> Iterator[FieldRule]:
         """Every rule."""
@@ -276,7 +275,7 @@ class _Drafting:
 
     def _own_name(self) -> str:
         name = self.asset.filename or (self.asset.file.name if self.asset.file else "")
-        made = NameFit(text_field("filename"), naming=self.crosswalk.plan.naming).each(name, self.context)
+        made = self.crosswalk.plan.own_name.each(name, self.context)
         changed = made.note.rule if made.note is not None else ""
         if self.crosswalk.plan.filename is None and self.asset.filename.strip():
             outcome = TRANSFORMED if changed else WRITTEN

@@ -205,9 +205,10 @@ class Patch:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write."""
-        return self == Patch()
+        return self == _UNTOUCHED
 
 
+_UNTOUCHED = Patch()
 _ENCODER = json.JSONEncoder(
     sort_keys=True, ensure_ascii=False, separators=(",", ":")
 )  # `dumps` creates one for each call

@@ -20,6 +20,7 @@ __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedCon
 
 MEMORY_BYTES = 4 * MIB
 _BLOCK = MIB
+_LEAST = MIB // 16  # of a block that is sent on: each costs a write, and a slow source gives fewer bytes at a time
 UNKNOWN = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes(filenames=())  # independent of this host
 for _type, _extension in (
@@ -166,27 +167,22 @@ class RangedContent(_Described):
 
     async def read(self, start: int, stop: int) -> bytes:
         """See `Content.read`."""
-        self._within(start, stop)
-        if start == stop:
-            return b""
-        if self._is_behind(start):
-            async with aclosing(self._pass(start)) as apart:
-                return await apart.take(start, stop)
-        return await self._onward(start, stop)
+        return b"".join([block async for block in self.blocks(start, stop)])
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`. A range ahead is read in the forward pass, as `read` does."""
-        if (start, stop) != (0, None) and not self._is_behind(start):
-            for at, until in self._cut(start, stop):
-                yield await self.read(at, until)
+        """See `Content.blocks`. A range ahead is read in the forward pass."""
+        at, end, whole = start, self._size if stop is None else stop, (start, stop) == (0, None)
+        self._within(at, end)
+        while at < end and not whole and not self._is_behind(at):
+            block = await self._onward(at, end)
+            at += len(block)
+            yield _bytes_of(block)
+        if at == end:
             return
-        async with aclosing(self._pass(start)) as apart:
+        async with aclosing(self._pass(at)) as apart:
             self._apart.add(apart)
-            end = self._size if stop is None else stop
-            while apart.position < end and (block := await apart.next(min(_BLOCK, end - apart.position))):
-                yield _bytes_of(block)
-            if end == self._size:
-                await apart.next(1)  # nothing, or the download reports that the file is longer than it should be
+            while apart.position < end:
+                yield _bytes_of(await apart.take(apart.position, end))
             self._apart.discard(apart)
 
     def _is_behind(self, start: int) -> bool:
@@ -217,8 +213,8 @@ class RangedContent(_Described):
         if forward is not None:
             await forward.aclose()
 
-    async def _onward(self, start: int, stop: int) -> bytes:
-        """Continue the forward pass where the digests are, unless there are none."""
+    async def _onward(self, start: int, stop: int) -> memoryview:
+        """The next bytes of a range. Continues the forward pass where the digests are, unless there are none."""
         self._busy = True
         try:
             if self._forward is not None and self._tally.idle and start - self._forward.position > MEMORY_BYTES:
@@ -242,6 +238,7 @@ class _Pass:
 
     def __init__(self, download: Download, tally: DigestTracker) -> None:
         self._download, self._tally = download, tally
+        self._blocks = regrouped(download, _LEAST)
         self._left = memoryview(b"")
 
     @property
@@ -253,26 +250,25 @@ class _Pass:
         """Up to `most` of the next bytes, none at the end."""
         if not self._left:
             before = self._download.position
-            fresh = await anext(self._download, b"")
+            fresh = await anext(self._blocks, b"")
             await self._tally.offer(before, fresh)
             self._left = memoryview(fresh)
         block, self._left = self._left[:most], self._left[most:]
         return block
 
-    async def take(self, start: int, stop: int) -> bytes:
-        """The bytes [start, stop), where start is not before the position; at the end of the file also checks that it
-        ends."""
+    async def take(self, start: int, stop: int) -> memoryview:
+        """The first bytes of [start, stop), where start is not before the position; at the end of the file also checks
+        that it ends."""
         while self.position < start and await self.next(start - self.position):
             pass
-        taken = io.BytesIO(bytes(stop - start))  # allocated in its final size: growing would hold it twice
-        while self.position < stop:
-            taken.write(await self.next(stop - self.position))
-        if stop == self._download.size:
+        block = await self.next(min(_BLOCK, stop - self.position)) if self.position < stop else memoryview(b"")
+        if self.position == self._download.size:
             await self.next(1)  # nothing, or the download reports that the file is longer than it should be
-        return taken.getvalue()
+        return block
 
     async def aclose(self) -> None:
         """Release the connection; safe to repeat."""
+        await self._blocks.aclose()
         await self._download.aclose()
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import copy_context
+from functools import partial
 from typing import TypeAlias
 
 from dam_sync.model.errors import DamSyncError, Disposition, IntegrityError, InternalError
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Content
 
-Put: TypeAlias = Callable[[Part, bytes], Awaitable[None]]
+Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
+"""The bytes of a part in blocks, started again each time it is called."""
+Put: TypeAlias = Callable[[Part, Blocks], Awaitable[None]]
 
 _GRAVEST_FIRST = (Disposition.STOP, Disposition.RESTART, Disposition.PARK, Disposition.RETRY)
 
@@ -55,15 +58,15 @@ class _Run:
                 return
             self.sending += 1
             async with self._held(part.size):
-                body = await self._content.read(part.start, part.stop)
-                if len(body) != part.size:
-                    raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + len(body)} on")
+                body = [block async for block in self._content.blocks(part.start, part.stop)]
+                if (size := sum(map(len, body))) != part.size:
+                    raise IntegrityError(f"{self._content.name}: bytes are missing from {part.start + size} on")
                 self.start_next(parts, group)
                 async with self._slots:
-                    await self._sent(part, body)
+                    await self._sent(part, partial(_again, body))
                 self.sending -= 1
 
-    async def _sent(self, part: Part, body: bytes) -> None:
+    async def _sent(self, part: Part, body: Blocks) -> None:
         """Send it, unless another has failed: a waiting task is woken before it is cancelled."""
         if self._failed:
             return
@@ -75,6 +78,12 @@ class _Run:
 
     def _held(self, size: int) -> AbstractAsyncContextManager[None]:
         return nullcontext() if self._budget is None else self._budget.hold(size)
+
+
+async def _again(blocks: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    """Blocks as they were read: joining them would copy every byte."""
+    for block in blocks:
+        yield block
 
 
 def _gravest(failed: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -6,32 +6,27 @@ file: if the file or its division into parts has changed, or the session ended, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected, SessionGone, TooLarge
 from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
-from dam_sync.transfer.part_sender import send_bounded
+from dam_sync.transfer.part_sender import Blocks, Put, send_bounded
 from dam_sync.transfer.upload_session import FINISH, UploadSession, bytes_of, source_of
 
 TRIES = 5
-Blocks: TypeAlias = Callable[[], AsyncIterator[bytes]]
-"""The bytes of a part in blocks, started again each time it is called."""
-Body = TypeVar("Body")
-Body_contra = TypeVar("Body_contra", contravariant=True)
-Deliver: TypeAlias = Callable[[Sequence[Part], Callable[[Part, Body], Awaitable[None]]], Awaitable[None]]
+Deliver: TypeAlias = Callable[[Sequence[Part], Put], Awaitable[None]]
 
 
-class PartsWire(Protocol[Body_contra]):
+class PartsWire(Protocol):
     """Parts in any order, several at once: chunk sessions and presigned parts differ only in their requests.
 
-    A body is `bytes` if parts are held in memory, `Blocks` if they are too large for that. Each method raises
-    SessionGone if the session has ended. Tickets and receipts are recorded: JSON without secrets.
+    Each method raises SessionGone if the session has ended. Tickets and receipts are recorded: JSON without secrets.
     """
 
     async def begin(self, size: int, parts: int) -> Json:
@@ -42,7 +37,7 @@ class PartsWire(Protocol[Body_contra]):
         """Receipts by part number of what the server has, {} if unknown."""
         ...
 
-    async def put(self, ticket: Json, part: Part, body: Body_contra) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         """Send a part; returns its receipt. Sending a part again replaces it."""
         ...
 
@@ -66,7 +61,7 @@ class RangesWire(Protocol):
         """The next byte the server expects. Raises SessionGone if the session has ended."""
         ...
 
-    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+    async def put(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:
         """Send one range; returns the next byte the server expects, which may be before the end of what was sent."""
         ...
 
@@ -104,7 +99,7 @@ async def send_single(
 
 async def send_parts(
     content: Content,
-    wire: PartsWire[bytes],
+    wire: PartsWire,
     bounds: PartBounds,
     journal: Journal,
     budget: Budget,
@@ -119,7 +114,7 @@ async def send_parts(
     over) and IntegrityError, before `finish`, if the file is not what the source announced.
     """
 
-    async def deliver(parts: Sequence[Part], put: Callable[[Part, bytes], Awaitable[None]]) -> None:
+    async def deliver(parts: Sequence[Part], put: Put) -> None:
         await send_bounded(content, parts, put, budget, bounds.at_once)
 
     return await _send_parts(content, wire, bounds, UploadSession(journal, name, ttl), deliver)
@@ -127,7 +122,7 @@ async def send_parts(
 
 async def send_streamed_parts(
     content: Content,
-    wire: PartsWire[Blocks],
+    wire: PartsWire,
     bounds: PartBounds,
     journal: Journal,
     name: str = "parts",
@@ -136,7 +131,7 @@ async def send_streamed_parts(
 ) -> Json:
     """As `send_parts`, for parts too large to be held: one at a time, each read while it is sent."""
 
-    async def deliver(parts: Sequence[Part], put: Callable[[Part, Blocks], Awaitable[None]]) -> None:
+    async def deliver(parts: Sequence[Part], put: Put) -> None:
         for part in parts:
             await put(part, partial(content.blocks, part.start, part.stop))
 
@@ -144,7 +139,7 @@ async def send_streamed_parts(
 
 
 async def _send_parts(
-    content: Content, wire: PartsWire[Body], bounds: PartBounds, session: UploadSession, deliver: Deliver[Body]
+    content: Content, wire: PartsWire, bounds: PartBounds, session: UploadSession, deliver: Deliver
 ) -> Json:
     parts = _split(content, bounds)
     try:
@@ -153,7 +148,7 @@ async def _send_parts(
             return done["result"]
         receipts = await _receipts(session, wire, parts)
 
-        async def put(part: Part, body: Body) -> None:
+        async def put(part: Part, body: Blocks) -> None:
             receipts[part.number] = await session.run(f"part:{part.number}", lambda: wire.put(ticket, part, body))
 
         await deliver([part for part in parts if part.number not in receipts], put)
@@ -232,7 +227,7 @@ class _Ranges:
             return moved.offset
         return size
 
-    async def _put(self, part: Part, body: bytes) -> None:
+    async def _put(self, part: Part, body: Blocks) -> None:
         wanted = await self._wire.put(self._ticket, part, self._content.size, body)
         if wanted != part.stop:
             raise _Moved(wanted)
@@ -251,7 +246,7 @@ def _split(content: Content, bounds: PartBounds) -> tuple[Part, ...]:
         raise TooLarge(f"{content.name}: {error}") from error
 
 
-async def _receipts(session: UploadSession, wire: PartsWire[Body], parts: Sequence[Part]) -> dict[int, Json]:
+async def _receipts(session: UploadSession, wire: PartsWire, parts: Sequence[Part]) -> dict[int, Json]:
     """Receipts of the parts that need not be sent again; the server is asked only if the journal is incomplete."""
     receipts: dict[int, Json] = {}
     if not session.resumed:

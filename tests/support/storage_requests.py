@@ -9,6 +9,7 @@ from dam_sync.http.client import Client
 from dam_sync.http.messages import Request
 from dam_sync.model.limits import Part
 from dam_sync.model.values import Json
+from dam_sync.transfer.part_sender import Blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,9 @@ class StorageRequests:
     async def received(self, ticket: Json) -> Mapping[int, Json]:
         return {}
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         path = f"/{part.number}"
-        await self.client.send(Request("PUT /part", "PUT", path, body=body, size=len(body), repeatable=True))
+        await self.client.send(Request("PUT /part", "PUT", path, body=body, size=part.size, repeatable=True))
         return part.number
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:

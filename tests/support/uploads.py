@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -12,6 +12,7 @@ from dam_sync.model.errors import IntegrityError, SessionGone, Transient
 from dam_sync.model.limits import Part, PartBounds
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
+from dam_sync.transfer.part_sender import Blocks
 from tests.support.journal import Crash, MemoryJournal
 from tests.support.source import Source, generated
 
@@ -65,7 +66,7 @@ class PartsServer:
         held = self._session(ticket)
         return {number: f"tag {number}" for number in held} if self.tells else {}
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         self.flying += 1
         self.most_flying = max(self.most_flying, self.flying)
         self.log.append(f"put {part.number}")
@@ -74,7 +75,7 @@ class PartsServer:
             await asyncio.sleep(0)
             held = self._session(ticket)
             self.faults.before(f"put {part.number}")
-            held[part.number] = body
+            held[part.number] = await joined(body)
             self.puts[ticket["session"], part.number] += 1
             self.faults.after(f"put {part.number}")
             return f"tag {part.number}"
@@ -124,7 +125,7 @@ class RangesServer:
         self.calls["offset"] += 1
         return len(self._session(ticket))
 
-    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+    async def put(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:
         assert self.flying == 0
         self.flying += 1
         try:
@@ -135,7 +136,7 @@ class RangesServer:
             self.faults.before(f"put {number}")
             if part.start == len(held):
                 take = self.takes[number - 1] if number <= len(self.takes) else part.size
-                held += body[:take]
+                held += (await joined(body))[:take]
             self.faults.after(f"put {number}")
             return len(held)
         finally:
@@ -170,13 +171,18 @@ class Once:
         await asyncio.sleep(0)
         return self.source.read(start, stop)
 
-    async def blocks(self):  # type: ignore[no-untyped-def]
-        yield self.source.data
+    async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
+        yield await self.read(start, self.size if stop is None else stop)
 
     async def check(self) -> None:
         self.checks += 1
         if self.wrong:
             raise IntegrityError("the digest is another")
+
+
+async def joined(body: Blocks) -> bytes:
+    """All bytes of a part."""
+    return b"".join([block async for block in body()])
 
 
 async def crash_and_resume(

@@ -11,8 +11,7 @@ from typing import TypeGuard
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
-from dam_sync.model.codec import file_to_json
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, instant_text
 from dam_sync.store.rows import LEFT, LinkRow
 
 STAYS = "left the source, stays at the target"
@@ -224,4 +223,5 @@ def version_key(file: FileRef) -> str:
     """What tells one stored file of an asset from another, as long as the source keeps it. A time only where there is
     no digest: that of a service may move with the values of the asset."""
     digest = next((file.digests[name] for name in IDENTIFYING if file.digests.get(name)), None)
-    return digest_of([file.id, file.size, digest or file_to_json(file)["created_at"]])
+    created = instant_text(file.created_at) if file.created_at else None
+    return digest_of([file.id, file.size, digest or created])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-from functools import partial
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.http.multipart import BodyFactory, in_blocks
+from dam_sync.http.multipart import BodyFactory
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
@@ -15,6 +14,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import ENDPOINTS, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import api_path, link, tail
+from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_ranges, send_single
 
 _WHOLE_BYTES = 4 * MIB
@@ -110,7 +110,7 @@ class Ranges:
         request = Request(operation=f"GET {_FILE}", method="GET", path=ticket["path"])
         return next_expected((await self._api.client.send(request)).json(), ticket["size"])
 
-    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+    async def put(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:
         """Send one range; returns the next expected byte. After a lost response the service is asked what it has, so no
         range that arrived is sent again. Raises Transient if it fails repeatedly."""
         for pause in facts.RANGE_PAUSES:
@@ -123,14 +123,14 @@ class Ranges:
                 await self._api.clock.sleep(getattr(error, "retry_after", None) or pause)
         return await self._sent(ticket, part, total, body)
 
-    async def _sent(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+    async def _sent(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:
         reply = await self._api.client.send(
             Request(
                 operation=f"PUT {_FILE}",
                 method="PUT",
                 path=ticket["path"],
-                body=partial(in_blocks, body),
-                size=len(body),
+                body=body,
+                size=part.size,
                 headers={
                     "Content-Type": "application/octet-stream",
                     "Content-Range": f"bytes {part.start}-{part.stop - 1}/{total}",

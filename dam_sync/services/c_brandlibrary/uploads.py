@@ -8,12 +8,10 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from urllib.parse import urljoin
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.http.multipart import in_blocks
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Rejected, SessionGone, Transient
 from dam_sync.model.limits import Part
@@ -21,6 +19,7 @@ from dam_sync.model.ports import Budget, Content, CredentialStore, IsReferenced,
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
+from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_ranges, send_single
 
 BINARY = "application/octet-stream"
@@ -261,32 +260,32 @@ class SessionWire:
 
     async def offset(self, ticket: Json) -> int:
         """The next expected byte; the size if complete. Raises SessionGone."""
-        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
+        reply = await self._ask(ticket, b"", 0, f"bytes */{ticket['size']}", repeatable=True)
         return int(ticket["size"]) if reply.status in DONE else _next_byte(reply)
 
-    async def put(self, ticket: Json, part: Part, total: int, body: bytes) -> int:
+    async def put(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:
         """Send one range; after a broken connection the storage is asked how much of it arrived (wire C 6.2)."""
         try:
             reported = f"bytes {part.start}-{part.stop - 1}/{total}"
-            reply = await self._ask(ticket, body, reported, repeatable=False)
+            reply = await self._ask(ticket, body, part.size, reported, repeatable=False)
         except Transient:
             return await self.offset(ticket)
         return total if reply.status in DONE else _next_byte(reply)
 
     async def finish(self, ticket: Json) -> Json:
         """The object's URL, and where that of the session is stored, once the storage reports that it is complete."""
-        reply = await self._ask(ticket, b"", f"bytes */{ticket['size']}", repeatable=True)
+        reply = await self._ask(ticket, b"", 0, f"bytes */{ticket['size']}", repeatable=True)
         if reply.status not in DONE:
             raise SessionGone("the storage does not report the upload as complete", operation=facts.SEND_RANGES)
         return ticket
 
-    async def _ask(self, ticket: Json, body: bytes, reported: str, *, repeatable: bool) -> Response:
+    async def _ask(self, ticket: Json, body: bytes | Blocks, size: int, reported: str, *, repeatable: bool) -> Response:
         request = Request(
             facts.SEND_RANGES,
             "PUT",
             await self.uploads.session_url(ticket),
-            body=partial(in_blocks, body) if body else b"",
-            size=len(body),
+            body=body,
+            size=size,
             headers={"Content-Range": reported},
             repeatable=repeatable,
             accept=REFUSALS | {GOES_ON},

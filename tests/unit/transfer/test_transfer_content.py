@@ -7,7 +7,8 @@ import hashlib
 import resource
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from dam_sync.transfer.content import (
 from dam_sync.transfer.download import LENGTH_TRIES
 from tests.support.source import Opening, Source, generated, source_of
 
+KIB = 1024
 SMALL, MIDDLE, LARGE = 300_000, MEMORY_BYTES + 12_345, 10 * MIB + 7
 SINGLE = 8 * MIB
 KINDS = {SMALL: MemoryContent, MIDDLE: SpooledContent, LARGE: RangedContent}
@@ -296,6 +298,39 @@ async def test_a_failed_read_can_be_repeated(tmp_path: Path) -> None:
             await content.read(2 * MIB, 4 * MIB)
         assert await content.read(2 * MIB, 4 * MIB) == source.read(2 * MIB, 4 * MIB)
         await content.check()
+
+
+async def test_a_large_file_is_passed_on_in_the_blocks_that_were_read(tmp_path: Path) -> None:
+    """Small ones are joined: each block costs a write."""
+    source, received = generated(LARGE), list[bytes]()
+
+    async def opened_by(size: int, offset: int) -> Pieces:
+        return Pieces(source.read(offset, LARGE), size, received)
+
+    for size, least in ((256 * KIB, 256 * KIB), (5_000, 64 * KIB)):
+        received.clear()
+        async with aclosing(RangedContent(partial(opened_by, size), source.file(), LARGE, frozenset())) as content:
+            part = [block async for block in content.blocks(0, 8 * MIB)]
+        assert b"".join(part) == source.read(0, 8 * MIB)
+        assert all(len(block) >= least for block in part[:-1])
+        if size == least:
+            assert all(block is read for block, read in zip(part, received, strict=False))
+
+
+class Pieces:
+    """A stream of blocks of one size, which are remembered."""
+
+    def __init__(self, data: bytes, size: int, given: list[bytes]) -> None:
+        self.start, self.total = 0, len(data)
+        self._data, self._size, self._given = data, size, given
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for at in range(0, len(self._data), self._size):
+            self._given.append(self._data[at : at + self._size])
+            yield self._given[-1]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
 
 @given(

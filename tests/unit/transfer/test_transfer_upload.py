@@ -19,6 +19,7 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
+from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_parts
 from dam_sync.transfer.upload_session import UploadSession
 from tests.support.journal import MemoryJournal
@@ -309,7 +310,7 @@ async def test_a_resumed_upload_still_proves_the_digest_of_the_whole() -> None:
 async def test_memory_of_an_upload_does_not_grow_with_the_file() -> None:
     source, server = generated(300 * MIB), PartsServer()
 
-    async def put(ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(ticket: Json, part: Part, body: Blocks) -> Json:
         await asyncio.sleep(0.001)
         server.sessions[ticket["session"]][part.number] = b""
         return f"tag {part.number}"

@@ -16,6 +16,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.uploads.batches import SharedBatches, drop_batch, new_batch
+from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_parts, send_single
 
 BINARY = "application/octet-stream"
@@ -127,17 +128,16 @@ class DocumentsChunks:
         row = await self._state(ticket)
         return {number + 1: {"chunk": number} for number in _chunks_of(row or {})}
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         """One chunk; after a lost response it is searched before it is sent again (wire B 6.2)."""
-        number = part.number - 1
         for _ in facts.TRY_WAITS:
             try:
-                return await self._send(ticket, number, body)
+                return await self._send(ticket, part, body)
             except Transient:
                 held = await self.received(ticket)
                 if part.number in held:
                     return held[part.number]
-        return await self._send(ticket, number, body)
+        return await self._send(ticket, part, body)
 
     async def finish(self, ticket: Json, receipts: Sequence[Json]) -> Json:
         """The file, once the server says that it is complete. Raises SessionGone if it is not."""
@@ -151,7 +151,8 @@ class DocumentsChunks:
         """Drop the batch."""
         await drop_batch(self.api, ticket["batch"])
 
-    async def _send(self, ticket: Json, number: int, body: bytes) -> Json:
+    async def _send(self, ticket: Json, part: Part, body: Blocks) -> Json:
+        number = part.number - 1
         headers = file_headers(self.content) | {
             "Content-Type": BINARY,
             "X-Upload-Type": "chunked",
@@ -160,9 +161,17 @@ class DocumentsChunks:
         }
         path = upload_path({**ticket, "index": FIRST})
         unfinished = frozenset({308})  # wire B 6.2: before the 2021 line
-        await self.api.client.send(
-            Request(facts.UPLOAD, "POST", path, body=body, headers=headers, repeatable=False, accept=unfinished)
+        request = Request(
+            facts.UPLOAD,
+            "POST",
+            path,
+            body=body,
+            size=part.size,
+            headers=headers,
+            repeatable=False,
+            accept=unfinished,
         )
+        await self.api.client.send(request)
         return {"chunk": number}
 
     async def _state(self, ticket: Json) -> Json | None:

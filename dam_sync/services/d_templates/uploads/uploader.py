@@ -30,7 +30,8 @@ from dam_sync.services.d_templates.codec.wire import (
 from dam_sync.services.d_templates.source.versions import VersionGroups
 from dam_sync.services.d_templates.tenant import TemplatesPart
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord, UploadUrls
-from dam_sync.transfer.upload import Blocks, send_single, send_streamed_parts
+from dam_sync.transfer.part_sender import Blocks
+from dam_sync.transfer.upload import send_single, send_streamed_parts
 
 WAITED = silent("waited")  # for a file that was sent whole, and in vain
 

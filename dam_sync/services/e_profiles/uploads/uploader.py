@@ -26,6 +26,7 @@ from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.transfer.checked import CheckedContent
+from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_parts
 
 BINARY = "application/octet-stream"
@@ -153,7 +154,7 @@ class ProfilesChunks:
         except (DamSyncError, KeyError, TypeError, ValueError):
             return {}
 
-    async def put(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def put(self, ticket: Json, part: Part, body: Blocks) -> Json:
         """The chunk's tag. After a lost response the service is asked what it holds, so that no chunk that arrived
         is sent again; sending it again would replace it. Raises Transient if it keeps failing."""
         for pause in facts.CHUNK_PAUSES:
@@ -165,11 +166,11 @@ class ProfilesChunks:
                 await self.api.clock.sleep(getattr(error, "retry_after", None) or pause)
         return await self._sent(ticket, part, body)
 
-    async def _sent(self, ticket: Json, part: Part, body: bytes) -> Json:
+    async def _sent(self, ticket: Json, part: Part, body: Blocks) -> Json:
         form = (
             FormPart("session_id", ticket["session_id"]),
             FormPart("chunk_number", str(part.number)),
-            FormPart("file", body, "chunk", BINARY),
+            FormPart("file", body, "chunk", BINARY, part.size),
         )
         request = Request(facts.CHUNK_PUT, "POST", "/v2/uploads/chunks/upload", form=form, repeatable=False)
         reply = (await self.api.client.send(request)).json()
