@@ -74,7 +74,7 @@ async def _signed(state: WaveState, request: SignOffRequest, store: SqlStore, op
 
 
 def _signed_already(state: WaveState, by: str, note: str) -> Iterator[GuardFinding]:
-    """What somebody else accepted since its last run is not replaced silently."""
+    """What another person accepted since the last run of the wave is not replaced without a safety stop."""
     signed = state.signed
     if signed is None or signed["run"] != state.last or (signed["by"], signed["note"]) == (by, note):
         return

@@ -115,23 +115,26 @@ def after_errors(
     listed: Path | None = None,
 ) -> list[str]:
     """Retry the parked assets, run, or verify. values: some are parked for values, which can be corrected in a list;
-    listed: that list, if it was written;
     stopped: the last run is to be resumed; rollback: the run of which the rollback is not finished; running: a run is
-    under way, so nothing else can start."""
+    under way, so nothing else can start; listed: the list of values, if it was written."""
     if running and not parked:
         return [_line("status", job)]
     if rollback:
         return after_open_rollback(job, rollback)
     if retried or (stopped and not parked):
         return [_line("run", job)]
-    correct = [_line("errors", job, f"--import {shlex.quote(str(listed))}" if listed else "--csv errors.csv")]
-    correct = correct if values else []
+    correct = [_line("errors", job, _read_back(listed) or "--csv errors.csv")] if values else []
     return [*correct, _line("errors", job, "--retry")] if parked else [_line("verify", job)]
 
 
 def after_forgetting(job: str, asset: str) -> list[str]:
     """Write what the source says again."""
     return [_line("run", job, f"--only {shlex.quote(asset)}")]
+
+
+def _read_back(listed: Path | None) -> str:
+    """The option that reads a list which was written; empty without one."""
+    return f"--import {shlex.quote(str(listed))}" if listed else ""
 
 
 def after_corrections(job: str, number: int) -> list[str]:
@@ -142,8 +145,8 @@ def after_corrections(job: str, number: int) -> list[str]:
 def after_conflicts(job: str, undecided: int, decided: int, listed: Path | None = None) -> list[str]:
     """Export the conflicts that are left to be decided, read the list back, or run to apply the decisions."""
     if undecided:
-        list_or_read = f"--import {shlex.quote(str(listed))}" if listed else "-o conflicts.csv"
-        return [_line("conflicts", job, list_or_read), *([_line("run", job)] if decided else [])]
+        lists = _line("conflicts", job, _read_back(listed) or "-o conflicts.csv")
+        return [lists, *([_line("run", job)] if decided else [])]
     return [_line("run" if decided else "verify", job)]
 
 
@@ -200,7 +203,7 @@ def after_state(job: str, what: str) -> list[str]:
 
 
 def after_statuses(job: str) -> list[str]:
-    """Look at the first job that needs somebody."""
+    """Look at the first job that needs attention."""
     return [_line("status", job)]
 
 

@@ -1,4 +1,4 @@
-"""A credentials for rotated credentials that outlives the processes of a test."""
+"""A credential store that outlives the processes of a test."""
 
 from __future__ import annotations
 

@@ -405,7 +405,7 @@ async def test_bytes_that_arrive_changed_are_seen(start: Start) -> None:
 
 
 async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apart(start: Start) -> None:
-    """The address of a session is a credential: in the credentials, not among the steps."""
+    """The URL of a session is a secret: it is in the credential store, not among the steps."""
     tenant = start(variant="partial_chunks")
     journal, credentials = MemoryJournal(), MemoryCredentialStore()
     size = 40_000_000

@@ -1,4 +1,4 @@
-"""The credentials: durable before it returns, for its owner alone, never half a file."""
+"""The credential store: durable before it returns, for its owner alone, never half a file."""
 
 from __future__ import annotations
 
