@@ -100,7 +100,7 @@ class RequestDispatcher:
         self._pace = pace
         self.storage = asyncio.Semaphore(max(1, config.pace.storage_at_once))
         self._rate = config.rate or CredentialRate(config.clock)
-        self.bucket = self._rate.limiter(pace.per_second)
+        self._limiter = self._rate.limiter(pace.per_second)
         self._learned = None if pace.most_at_once is None else self._rate.concurrency(pace.at_once, pace.most)
         if self._learned is not None:
             self._api.limit = self._learned.limit
@@ -109,7 +109,7 @@ class RequestDispatcher:
             self._gate = SharedConcurrency(self._api, self._rate.permits, config.clock)
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
-        self.flow = BandwidthLimiter(config.bandwidth, config.clock)
+        self.bandwidth = BandwidthLimiter(config.bandwidth, config.clock)
         self.calls: Counter[str] = Counter()
         self.sent = 0
         self.responses = 0
@@ -128,19 +128,19 @@ class RequestDispatcher:
         async with self._gate if resolved.api else self.storage:
             permit = await self._admit(prepared.operation) if resolved.api else None
             if isinstance(prepared.body, bytes):
-                await self.flow.pass_on(len(prepared.body))
+                await self.bandwidth.pass_on(len(prepared.body))
             if self._may_write is not None and prepared.method not in _READING:
                 self._may_write()
             try:
                 response = await self._opened(outgoing, permit)
                 if prepared.whole or not 200 <= response.status < 300:
-                    await self.flow.pass_on(len(await response.read()))
+                    await self.bandwidth.pass_on(len(await response.read()))
             except Transient:
                 self._lower_concurrency(permit)
                 raise
             if permit is not None:
                 self._measure(response, permit, prepared)
-                if self.bucket.has_news:
+                if self._limiter.has_news:
                     await self._publish(response)
         if structlog.is_configured():
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
@@ -154,7 +154,7 @@ class RequestDispatcher:
     async def _publish(self, response: RawResponse) -> None:
         """Publish what was learned to the processes that share the rate. If that fails, the response is closed."""
         try:
-            await self.bucket.publish()
+            await self._limiter.publish()
         except BaseException:
             await response.aclose()
             raise
@@ -168,7 +168,7 @@ class RequestDispatcher:
         return response
 
     async def _admit(self, operation: str) -> Permit:
-        if (left := self.bucket.pause_left()) > PATIENCE:
+        if (left := self._limiter.pause_left()) > PATIENCE:
             raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
         rate, limits = self._rate, (self._calls_per_day, self.allowance)
         reserved = await rate.reserve(*limits)
@@ -192,7 +192,7 @@ class RequestDispatcher:
 
     async def _permit(self) -> Permit:
         """One of the rate limit. Raises StopRequested beyond `max_calls`."""
-        permit = await self.bucket.take()
+        permit = await self._limiter.take()
         if self._max_calls is not None and self.sent >= self._max_calls:
             part = f", of which each of {self._processes} processes may send {self._max_calls}"
             raise StopRequested(
@@ -207,7 +207,7 @@ class RequestDispatcher:
     @property
     def expected_pace(self) -> Pace:
         """The pace to be expected of what follows."""
-        learned, pace = self._learned, replace(self._pace, per_second=self.bucket.expected)
+        learned, pace = self._learned, replace(self._pace, per_second=self._limiter.expected)
         if learned is None:
             return pace
         return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
@@ -225,9 +225,9 @@ class RequestDispatcher:
         if response.status in _TOO_FAST:
             retry_after = self._retry_after(response.headers, self._clock.now())
             permit.failing = response.status != _THROTTLED and retry_after is None
-            self.bucket.slow_down(permit, retry_after)
+            self._limiter.slow_down(permit, retry_after)
         elif response.status < 500:
-            self.bucket.succeeded(permit)
+            self._limiter.succeeded(permit)
 
     def _compare(self, operation: str, status: int, permit: Permit, seconds: float) -> None:
         """Learn how many calls at once serve best."""
@@ -235,7 +235,7 @@ class RequestDispatcher:
         if learned is None or permit.epoch != learned.epoch:
             return
         if status in _TOO_FAST:
-            if not self.bucket.refuses_anyway:
+            if not self._limiter.refuses_anyway:
                 learned.refused()
         else:
             learned.responded(operation, seconds)
@@ -254,7 +254,7 @@ class RequestDispatcher:
         given = prepared.body
         body: bytes | RequestBody | None = None if callable(given) else given
         if callable(given):
-            body = RequestBody(self._metered(given) if self.flow.limited else given, prepared.size or 0)
+            body = RequestBody(self._metered(given) if self.bandwidth.limited else given, prepared.size or 0)
         try:
             url = sendable(resolved.url, headers)
         except FAILURES as problem:
@@ -265,7 +265,7 @@ class RequestDispatcher:
     def _metered(self, source: BodyFactory) -> BodyFactory:
         async def blocks() -> AsyncGenerator[Block, None]:
             async for block in source():
-                await self.flow.pass_on(len(block))
+                await self.bandwidth.pass_on(len(block))
                 yield block
 
         return blocks

@@ -60,7 +60,7 @@ class HttpStream:
                 if block is None:
                     break
                 seen += len(block)
-                await self._dispatcher.flow.pass_on(len(block))
+                await self._dispatcher.bandwidth.pass_on(len(block))
                 yield block
             if self._expected is not None and seen != self._expected:
                 raise Transient(f"the body ended after {seen} of {self._expected} bytes")
