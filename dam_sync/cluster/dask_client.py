@@ -44,7 +44,8 @@ try:
     import cryptography  # Dask makes the certificates of a local cluster with it
     import dask
     from distributed import Client, LocalCluster
-    from distributed.security import Security
+
+    from dam_sync.cluster.tls import ClusterSecurity
 except ImportError as error:  # named by its extra, for somebody who has only the rest of dam-sync
     raise ConfigError(f"--workers and --cluster need the extra `cluster` ({error})", hint=NO_EXTRA) from error
 
@@ -64,7 +65,7 @@ async def local_client(number: int) -> AsyncIterator[Client]:
     ):
         # of the status pages: another is used
         warnings.filterwarnings("ignore", "Port .* is already in use", UserWarning)
-        security = Security.temporary()  # type: ignore[no-untyped-call]
+        security = ClusterSecurity.temporary()  # type: ignore[no-untyped-call]
         cluster = LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=number,
             threads_per_worker=THREADS,
@@ -117,7 +118,7 @@ async def remote_client(url: str, seconds: float = CONNECT_SECONDS) -> AsyncIter
     _quiet()
     with _explained(f"the Dask scheduler {url} cannot be reached", f"check the address; {start_hint(url)}"):
         async with asyncio.timeout(seconds + GRACE_SECONDS):  # something else may take the connection and say nothing
-            client = await _connected(url, timeout=seconds)
+            client = await _connected(url, timeout=seconds, security=_security())
     try:
         yield client
     finally:
@@ -142,9 +143,14 @@ def start_hint(url: str) -> str:
     )
 
 
+def _security() -> Any:
+    """As Dask's own configuration says."""
+    return ClusterSecurity()  # type: ignore[no-untyped-call]
+
+
 def _refuse_without_certificates(url: str) -> None:
     hint = "write `distributed.comm.tls` into Dask's configuration on every host: see `dam-sync help scale`"
-    security: Any = Security()  # type: ignore[no-untyped-call]
+    security = _security()
     try:
         found = security.get_connection_args("client")["ssl_context"]
     except (OSError, ValueError) as error:

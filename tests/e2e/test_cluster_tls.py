@@ -23,6 +23,7 @@ from tests.support.raw_server import free_port
 from tests.support.tenants import Completed, Pair, duplicates
 
 SETTINGS = re.compile(r"^```yaml\n(distributed:.*?)^```", re.DOTALL | re.MULTILINE)
+OPENSSL = re.compile(r"^```ini\n(openssl_conf.*?)^```", re.DOTALL | re.MULTILINE)
 CERTIFICATES, HOST, PORT = "/etc/dam-sync/", "scheduler.example", "8786"
 
 
@@ -60,12 +61,20 @@ class Site:
         path.write_text(self.typed(text).replace(f"{self.folder}/cluster", f"{certificates or self.folder}/cluster"))
         return path
 
+    def write_openssl(self) -> Path:
+        """The settings of OpenSSL for schedulers and workers, as the topic shows them."""
+        (text,) = OPENSSL.findall(text_of("scale"))
+        path = self.folder / "openssl.cnf"
+        path.write_text(text)
+        return path
+
     def program(self, words: list[str], settings: Path | None) -> Program:
         """What somebody types, started with this configuration of Dask; workers are started as programs."""
         name, *rest = map(self.typed, words)
         more = ["--host", HERE] if rest[0] == "scheduler" else []
         environment = {key: value for key, value in os.environ.items() if key != "DASK_CONFIG"}
         environment |= {} if settings is None else {"DASK_CONFIG": str(settings)}
+        environment |= {"OPENSSL_CONF": str(self.write_openssl())} if words[0] == "dask" else {}
         given = {"environment": environment, "err": self.said, "spawning": True}
         return Program(name.replace("-", "_"), *rest, *more, **given)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import psutil
 from distributed import Client
-from distributed.security import Security
 from ruamel.yaml import YAML
 
+from dam_sync.cluster.tls import ClusterSecurity
 from tests.support.forking import WORKER
 from tests.support.programs import NOWHERE, Program
 from tests.support.raw_server import free_port
@@ -90,7 +90,7 @@ def until_ready(url: str, settings: Path | None = None) -> None:
     if settings is not None:
         tls = YAML(typ="safe").load(settings)["distributed"]["comm"]["tls"]
         files = {"tls_client_cert": tls["client"]["cert"], "tls_client_key": tls["client"]["key"]}
-        security = Security(tls_ca_file=tls["ca-file"], require_encryption=True, **files)
+        security = ClusterSecurity(tls_ca_file=tls["ca-file"], require_encryption=True, **files)
     with Client(url, timeout=UP_SECONDS, set_as_default=False, security=security) as client:
         client.wait_for_workers(WORKERS, timeout=UP_SECONDS)
 
