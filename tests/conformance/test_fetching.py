@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -102,7 +101,7 @@ async def linked(tenant: Tenant, name: str, served: int, *, file: str = "") -> A
         async def fetch(url: str) -> AsyncIterator[bytes]:
             assert url == LINK.url
             if not served:
-                raise HTTPError(url, 403, "Forbidden", {}, None)  # type: ignore[arg-type]
+                raise ConnectionRefusedError(url)
             yield data[:served]
 
         tenant.world.fetch = fetch

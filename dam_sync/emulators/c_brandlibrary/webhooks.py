@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import urllib.request
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPException
 
 from dam_sync.emulators.c_brandlibrary.records import Asset
 from dam_sync.emulators.c_brandlibrary.state import Tenant
 from dam_sync.emulators.kit.environment import Json
+from dam_sync.emulators.kit.posting import status_of
 
 EVENTS = ("asset.create", "asset.update", "asset.delete")
 RETRIES = 15
@@ -100,9 +99,5 @@ class Webhooks:
 
 
 def _sent(url: str, body: bytes) -> bool:
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
-            return 200 <= int(response.status) < 300
-    except (OSError, HTTPException):
-        return False
+    status = status_of(url, {"Content-Type": "application/json"}, body, _SECONDS)
+    return status is not None and 200 <= status < 300

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-import urllib.request
 from collections.abc import Callable, Mapping
+
+from dam_sync.emulators.kit.posting import status_of
 
 ACK_SECONDS = 30
 
@@ -13,12 +14,6 @@ def post(url: str, headers: Mapping[str, str], body: bytes, done: Callable[[bool
     """Send in a thread of its own; `done` is called with whether it was answered with 200 in time."""
 
     def run() -> None:
-        request = urllib.request.Request(url, body, dict(headers), method="POST")
-        try:
-            with urllib.request.urlopen(request, timeout=ACK_SECONDS) as reply:
-                taken = reply.status == 200
-        except (OSError, ValueError):
-            taken = False
-        done(taken)
+        done(status_of(url, headers, body, ACK_SECONDS) == 200)
 
     threading.Thread(target=run, daemon=True, name="webhook").start()

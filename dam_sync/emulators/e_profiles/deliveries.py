@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import urllib.request
 from collections import deque
 from collections.abc import Iterator
-from http.client import HTTPException
 
 from dam_sync.emulators.e_profiles.webhooks import Delivery, Webhooks
+from dam_sync.emulators.kit.posting import status_of
 
 _SECONDS = 10
 
@@ -55,9 +54,5 @@ class Post:
 
 
 def _sent(delivery: Delivery) -> bool:
-    request = urllib.request.Request(delivery.url, delivery.body, dict(delivery.headers), method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
-            return 200 <= int(response.status) < 300
-    except (OSError, HTTPException):
-        return False
+    status = status_of(delivery.url, delivery.headers, delivery.body, _SECONDS)
+    return status is not None and 200 <= status < 300

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import AsyncIterator
 from http.client import HTTPException, HTTPResponse
 from typing import Protocol
+from urllib.error import HTTPError
 
 SECONDS = 60
 _STEP = 1 << 18
@@ -35,7 +36,11 @@ async def fetched(url: str) -> AsyncIterator[bytes]:
 
 def _opened(url: str) -> HTTPResponse:
     request = urllib.request.Request(url, headers={"User-Agent": "library-fetcher"})
-    response = urllib.request.urlopen(request, timeout=SECONDS)
+    try:
+        response = urllib.request.urlopen(request, timeout=SECONDS)
+    except HTTPError as refused:
+        refused.close()
+        raise
     if not isinstance(response, HTTPResponse):
         raise ValueError("not an HTTP address")
     return response

@@ -37,7 +37,7 @@ PACKED: Final[Mapping[bytes, Callable[[Path], Any]]] = {
     b"\xfd7zXZ\x00": lzma.open,
 }
 LONGEST_MAGIC = max(map(len, PACKED))
-MOST_READ = 4 * MIB  # of a tar file at once: a block of a file, or a header with a name
+MOST_READ = 4 * MIB  # of a tar file: at once for a block of a file, in all for a header with a name
 Member = tuple[str, int, IO[bytes] | None]  # name, size, content; None for a folder
 _IS_UTF8 = 0x800  # flag of a name in a zip file
 
@@ -184,7 +184,7 @@ def _of_tar(archive: Path) -> Generator[Member, None, None]:
         bounded = _Bounded(data)
         with tarfile.open(fileobj=bounded, mode="r:") as opened:
             kept: list[tarfile.TarInfo] = vars(opened)["members"]  # every one that was read
-            while (info := opened.next()) is not None:
+            while (info := bounded.next_of(opened)) is not None:
                 kept.clear()
                 if info.size < 0:
                     raise InvalidValue(f"{shortened(info.name)} in the archive has a size below zero")
@@ -206,17 +206,27 @@ def _decompressed(archive: Path) -> IO[bytes]:
 
 
 class _Bounded(io.RawIOBase):
-    """A tar file of which nobody reads very much at once: `tarfile` reads a name or a list of attributes in one piece,
-    as long as its header says. Raises InvalidValue for a longer one."""
+    """A tar file of which nobody keeps very much in memory: `tarfile` reads a name or a list of attributes whole, as
+    long as its header says, in one piece or, since Python 3.14, in many. Raises InvalidValue for a longer one."""
 
     def __init__(self, data: IO[bytes]) -> None:
         self._data = data
         self._last = b""
+        self._left: int | None = MOST_READ  # of the header that is being read; None for bytes of a file
+
+    def next_of(self, opened: tarfile.TarFile) -> tarfile.TarInfo | None:
+        """The next member; None at the end."""
+        self._left = MOST_READ
+        member = opened.next()
+        self._left = None
+        return member
 
     def read(self, size: int = -1, /) -> bytes:
-        if not 0 <= size <= MOST_READ:
+        if not 0 <= size <= (MOST_READ if self._left is None else self._left):
             raise InvalidValue("the archive has a header of a size that no name has")
         self._last = self._data.read(size)
+        if self._left is not None:
+            self._left -= len(self._last)
         return self._last
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
