@@ -37,7 +37,8 @@ class Watching:
             with urlopen(self._url + path) as response:
                 return str(response.read().decode())
         except HTTPError as error:
-            return error.read().decode()
+            with error:
+                return error.read().decode()
         except OSError:
             return ""
 

@@ -6,6 +6,7 @@ the rows of a state on a server, are copied for it, and its parent stands still 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.support.virtual import kept
 from tests.support.virtual.fuse import Fuse, Point
@@ -60,11 +62,13 @@ class Branching(Fuse):
     def _is_child(self, plan: Plan) -> bool:
         reading, writing = os.pipe()
         aside, job = [put_aside(folder) for folder in self.folders], kept.put_aside(self.job)
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads besides ours hold nothing a child needs
             pid = os.fork()
         if not pid:
             os.close(reading)
+            resume(loop, task)
             gc.freeze()  # what is not looked at is not copied
             kept.cut_off()
             for former, folder in zip(aside, self.folders, strict=True):
@@ -82,6 +86,13 @@ class Branching(Fuse):
         lost = {"crashes": 0, "faults": [f"{plan[0]}: the child ended with {code}"]}
         self.came.append(Branch(**(json.loads(told) if told else lost)))
         return False
+
+
+def resume(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> None:
+    """Go on with a task of a loop in a child, where Python 3.14 runs neither: it would take no further step of any."""
+    asyncio._set_running_loop(loop)
+    if task is not None and asyncio.current_task() is None:
+        asyncio._enter_task(loop, task)
 
 
 def branches(move: Move, plans: Sequence[Plan], survived: Callable[[Plan], Branch]) -> Iterator[Branch]:
