@@ -86,7 +86,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
-            await _keep(store, kept, candidates)
+            await _keep(store, kept, candidates, run.id)
             await known_marks(kept)
             await _list_again(kept)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
@@ -98,16 +98,16 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
     return report
 
 
-async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates) -> None:
-    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset. What
-    was parked without a link is tried again by the next run."""
+async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates, run: int) -> None:
+    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset. This
+    run has listed it: it does not count as gone. What was parked without a link is tried again by the next run."""
     matches = candidates.matches(certain=True)
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
         async with TaskGroup() as group:
             for match in batch:
                 if (link := links.get(AssetId(match.source))) is not None:
-                    group.start(kept.put_link, link)
+                    group.start(kept.put_link, link, run)
                     group.start(kept.reserve_name, match.filename.casefold(), match.source)
         await kept.retry_assets(sorted(links))
 

@@ -41,6 +41,7 @@ from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.arrivals import ArrivalCounter
 from dam_sync.transfer.content import MemoryBudget, content_of
+from dam_sync.transfer.digests import computable
 from dam_sync.transfer.linked import LinkedContent
 
 MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
@@ -342,7 +343,7 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
                 spool=spool,
                 budget=opened.budget,
                 single_bytes=single_bytes,
-                wanted=frozenset() if file.digests else computed,
+                wanted=frozenset() if computable(file.digests) else computed,
             )
 
         with options.progress.arriving(counter):

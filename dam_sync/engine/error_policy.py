@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dam_sync.model.errors import DamSyncError, Disposition, StillFetching, Transient
+from dam_sync.model.errors import DamSyncError, Disposition, StillFetching, Throttled, Transient
+from dam_sync.model.limits import PATIENCE
 from dam_sync.store.rows import Outcome, Work
 
 MAX_ATTEMPTS = 4
@@ -63,13 +64,13 @@ def react(error: DamSyncError, work: Work | None = None, *, failures: int = 0, w
 
 
 def _retry(error: DamSyncError, work: Work | None, failures: int) -> Reaction:
-    if failures >= FRUITLESS:
+    after = min(PATIENCE, error.retry_after or 0.0) if isinstance(error, Transient) else 0.0
+    if failures >= FRUITLESS or (isinstance(error, Throttled) and (error.retry_after or 0.0) > PATIENCE):
         return StopRun()
     if work is None:
         return RetryAsset()
     if work.attempt >= MAX_ATTEMPTS:
         return ParkAsset(_keeps_failing(error), counts=False)
-    after = error.retry_after if isinstance(error, Transient) else None
     return RetryAsset(after or float(2**work.attempt))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
@@ -9,6 +10,7 @@ from dam_sync.engine.files import FilePair
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import OTHER_BYTES, pattern_of_size
 from dam_sync.model.errors import IntegrityError
+from dam_sync.transfer.digests import computable
 
 
 @dataclass(slots=True)
@@ -40,7 +42,7 @@ class FileCheck:
 
     async def _compare_bytes(self, pair: FilePair) -> tuple[list[Difference], str]:
         ours, theirs = pair.ours, pair.theirs
-        expected = ours.digests
+        expected: Mapping[str, str] = computable(ours.digests)
         if self.level == "bytes" or not expected:
             async with self.context.contents(ours, ours.name) as content:
                 await content.check()

@@ -168,10 +168,16 @@ class RunContext:
         return replace(self.crosswalk, corrections=await self.store.corrections_of(asset))
 
     async def lag_left(self) -> float:
-        """Seconds for which the target's index may still be behind the last run; 0 if no run was completed."""
-        ended = [run.ended_at for run in await self.store.runs() if run.ended_at is not None]
-        since = (self.clock.now() - ended[0]).total_seconds() if ended else None
+        """Seconds for which the target's index may still be behind earlier runs; 0 if there were none."""
+        last = await self.last_ended()
+        since = (self.clock.now() - last).total_seconds() if last is not None else None
         return 0.0 if since is None else max(0.0, self.target.limits.lag.total_seconds() - since)
+
+    async def last_ended(self) -> datetime | None:
+        """When an earlier run, or an earlier part of this one, may have written last; None if there were none. Of one
+        that was killed the last heartbeat is known; of this one, if it is resumed, only that it was before now."""
+        earlier = [row for row in await self.store.runs() if row.id != self.run.id or self.run.resumed]
+        return max((row.ended_at or row.beat_at or row.started_at for row in earlier), default=None)
 
     def compares(self, asset: str) -> bool:
         """Whether this run reads the asset at the target because its part of the library is due."""

@@ -32,7 +32,7 @@ async def write_memberships(context: RunContext) -> None:
     if not context.options.hinted and await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
         await context.store.retry_refused()
         await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
-    journal = context.store.run_journal(f"place:{context.run.id}")
+    journal = context.store.run_journal(_scope(context))
     while (pending := await context.store.next_placements(context.target.limits.member_batch)) is not None:
         await _write_memberships(context, journal, *pending)
 
@@ -44,24 +44,29 @@ async def place_recorded(
     add: Sequence[AssetId],
     remove: Sequence[AssetId],
     named: Callable[[str], str] = str,
-) -> None:
-    """Change members of a container as one recorded step. named: what the journal calls it. Raises what the target
-    raises."""
+) -> str:
+    """Change members of a container as one recorded step, and return its name. named: what the journal calls it.
+    Raises what the target raises."""
 
     async def call() -> Json:
         await context.target.place(container, add, remove)
         return {"add": len(add), "remove": len(remove)}
 
-    name = f"place:{container.kind}:{container.text}:{digest_of([list(add), list(remove)])}"
+    name = named(f"place:{container.kind}:{container.text}:{digest_of([container.id, list(add), list(remove)])}")
     with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-        await journal.run(named(name), call, idempotent=True)
+        await journal.run(name, call, idempotent=True)
+    return name
+
+
+def _scope(context: RunContext) -> str:
+    return f"place:{context.run.id}"
 
 
 async def _write_memberships(
     context: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
 ) -> None:
     try:
-        await place_recorded(context, journal, container, add, remove)
+        name = await place_recorded(context, journal, container, add, remove)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
@@ -73,7 +78,7 @@ async def _write_memberships(
         for half in _halves(add, remove):  # one bad asset must not block the others
             await _write_memberships(context, journal, container, *half)
         return
-    await context.store.placements_done(container, [*add, *remove])
+    await context.store.placements_done(container, [*add, *remove], (_scope(context), name))
 
 
 def _halves(

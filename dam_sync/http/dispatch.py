@@ -23,10 +23,9 @@ from dam_sync.http.rates.limiters import BandwidthLimiter, ConcurrencyLimiter, P
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.http.request_body import RequestBody
-from dam_sync.http.retry import PATIENCE
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
-from dam_sync.model.errors import MAX_CALLS, InvalidValue, StopRequested, Throttled, Transient
+from dam_sync.model.errors import MAX_CALLS, InvalidValue, StopRequested, Transient
 from dam_sync.model.limits import MonthlyAllowance, Pace
 from dam_sync.model.write_record import count_call
 
@@ -168,8 +167,7 @@ class RequestDispatcher:
         return response
 
     async def _admit(self, operation: str) -> Permit:
-        if (left := self._limiter.pause_left()) > PATIENCE:
-            raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
+        self._limiter.refuse_long_pause()
         rate, limits = self._rate, (self._calls_per_day, self.allowance)
         reserved = await rate.reserve(*limits)
         try:

@@ -15,14 +15,15 @@ from dam_sync.http.failures import NotSent
 from dam_sync.http.messages import Request, looks_like_html
 from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import Throttled, Transient
+from dam_sync.model.errors import DamSyncError, Throttled, Transient
+from dam_sync.model.limits import PATIENCE
 
 RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
 
 _FIRST = 1.0
 _LONGEST = 60.0
 _READINGS = 3
-PATIENCE = 900.0  # a service that asks for a longer pause ends the call; the command can be run again
+MOST_ASKED = 31 * 86_400.0  # what a longer pause, which cannot be meant, is taken for
 
 
 class UnreadableResponse(Transient):
@@ -49,7 +50,8 @@ def is_unreadable(request: Request, response: RawResponse) -> bool:
 
 
 def standard(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds until the next request, from `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3)."""
+    """Seconds until the next request, from `Retry-After` as seconds or as an HTTP date (RFC 9110, 10.2.3); at most
+    MOST_ASKED."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None
@@ -58,9 +60,9 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
     except ValueError:
         pass
     else:
-        return max(0.0, seconds) if math.isfinite(seconds) else None
+        return min(MOST_ASKED, max(0.0, seconds)) if math.isfinite(seconds) else None
     until = http_date(text)
-    return max(0.0, (until - now).total_seconds()) if until else None
+    return min(MOST_ASKED, max(0.0, (until - now).total_seconds())) if until else None
 
 
 def retrying(
@@ -95,6 +97,15 @@ def retrying(
         before_sleep=before,
         reraise=True,
     )
+
+
+def patient(error: DamSyncError, otherwise: float) -> float:
+    """Seconds before an attempt that is not a mere repetition: what the service asked for, if it did. Raises the error
+    if that is longer than anybody waits."""
+    asked = error.retry_after if isinstance(error, Transient) else None
+    if asked is not None and asked > PATIENCE:
+        raise error
+    return asked or otherwise
 
 
 def pause(attempt: int, asked: float | None, chance: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
+PATIENCE = 900.0  # a service that asks for a longer pause ends the call; the command can be run again
 MOST_LEARNED = 32  # calls at once that are tried where no number is documented; a run then has so many assets in hand
 
 

@@ -13,8 +13,9 @@ from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.rows import RelationRow
+from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import CONTAINER, LINK, MEMBER, META, PLACEMENT, RELATION
+from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, MEMBER, META, PLACEMENT, RELATION
 from dam_sync.store.upsert import upsert
 
 _PLACE = ("kind", "path", "container")
@@ -202,13 +203,17 @@ class MembershipRepository(Repository):
         chosen = select(CONTAINER).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id).where(PLACEMENT.c.asset == asset)
         return await self._read(lambda c: frozenset(_placement(row) for row in c.execute(chosen)))
 
-    async def placements_done(self, placement: Placement, ids: Sequence[str]) -> None:
-        """These are done; safe to repeat."""
+    async def placements_done(self, placement: Placement, ids: Sequence[str], step: Sequence[str] = ()) -> None:
+        """These are done; safe to repeat. step: scope and name of the entry in the journal of the run that made them,
+        which ends with them: the same may be wanted again in this run."""
 
         def job(c: Connection) -> None:
             spot = _spot(c, placement)
             for piece in pieces(ids):
                 _DONE.run(c, of=spot, ids=to_text(list(piece)))
+            if step:
+                scope, name = step
+                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name == name))
 
         await self._write(job)
 

@@ -66,9 +66,10 @@ class LinkRepository(Repository):
         """The links to these target assets, by target."""
         return await self._found(targets, _BY_TARGET, lambda row: str(row.target))
 
-    async def put_link(self, row: LinkRow) -> None:
-        """Write a link, replacing that of the same source; when it was last listed does not change."""
-        await self._write(lambda c: write_link(c, row))
+    async def put_link(self, row: LinkRow, listed_by: int | None = None) -> None:
+        """Write a link, replacing that of the same source; when it was last listed does not change, unless the run is
+        given that listed it."""
+        await self._write(lambda c: write_link(c, row, listed_by))
 
     async def iter_links(self, after: str = "", at_most: int = 500) -> list[LinkRow]:
         """A page of all links in the order of source ids, after the id `after`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, select, update
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
@@ -113,8 +113,10 @@ class Shards(Repository):
         return await self._read(job)
 
     async def shards_complete(self, run: int) -> bool:
-        """Whether the last shard of the run was set."""
-        chosen = select(RUN.c.shards_complete).where(RUN.c.id == run)
+        """Whether the last shard of the run was set; not if all are gone, as earlier programs left an interrupted run
+        when another command ended."""
+        kept = exists().where(SHARD.c.run == RUN.c.id)
+        chosen = select(RUN.c.shards_complete).where(RUN.c.id == run, kept)
         return await self._read(lambda c: bool(c.execute(chosen).scalar()))
 
     async def record(

@@ -35,6 +35,7 @@ from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE,
 
 HEARTBEAT_SECONDS = 5.0
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
+UNDO_SCOPE = f"{RUN_SCOPE}undo:"  # those of rollbacks
 
 ONE_LESS = case((WORK.c.attempt > 0, WORK.c.attempt - 1), else_=0)  # an attempt that was not made
 _BEAT = PreparedStatement(
@@ -54,10 +55,11 @@ class Runs(Repository):
         silent = await self._silent_in_future()
 
         def job_(c: Connection) -> Run:
-            live = live_run(c, self._now(-ALIVE), self._database.storage.process_exists)
-            if live is not None and (live.id, live.beat_at) != silent and live.owner != self._database.holder:
-                raise _busy(live)
+            for live in self._of_others(c, self._now(-ALIVE)):
+                if (live.id, live.beat_at) not in silent:
+                    raise _busy(live)
             self._hold(c)
+            c.execute(update(RUN).where(*_held_by_another(self._database.holder)).values(owner=""))
             row = _unfinished(c, command)
             lease = self._lease()
             put_back = (text(OPEN), WORK.c.state == "pending")
@@ -116,10 +118,7 @@ class Runs(Repository):
                 )
             closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}
             c.execute(update(RUN).where(RUN.c.id == run, RUN.c.state != "done").values(closed))
-            c.execute(delete(SHARD).where(SHARD.c.run != run))
-            c.execute(
-                delete(JOURNAL).where(JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done")
-            )
+            _clear(c, run)
             self._release(c)
 
         await self._write(job)
@@ -206,15 +205,18 @@ class Runs(Repository):
         chosen = select(RUN).where(RUN.c.command.startswith(ROLLBACK, autoescape=True)).order_by(RUN.c.id.desc())
         return await self._read(lambda c: [_run_row(row) for row in c.execute(chosen)])
 
-    async def _silent_in_future(self) -> tuple[int, str] | None:
-        """The run whose last heartbeat lies in the future, and that heartbeat, if none follows: the clock of this host
-        was set back, or the state was copied from a host whose clock is ahead."""
-        exists, future = self._database.storage.process_exists, self._now(ALIVE)
-        row = await self._read(lambda c: live_run(c, future, exists))
-        if row is None or row.owner == self._database.holder:
-            return None
-        await self._database.clock.sleep(ALIVE.total_seconds())
-        return row.id, row.beat_at
+    async def _silent_in_future(self) -> frozenset[tuple[int, str]]:
+        """The runs whose last heartbeat lies in the future, with that heartbeat; they are silent if none follows: the
+        clock of this host was set back, or the state was copied from a host whose clock is ahead."""
+        future = self._now(ALIVE)
+        rows = await self._read(lambda c: self._of_others(c, future))
+        if rows:
+            await self._database.clock.sleep(ALIVE.total_seconds())
+        return frozenset((row.id, row.beat_at) for row in rows)
+
+    def _of_others(self, c: Connection, since: str) -> list[Row[Any]]:
+        rows = live_runs(c, since, self._database.storage.process_exists)
+        return [row for row in rows if row.owner != self._database.holder]
 
     def _lease(self) -> dict[str, Any]:
         now, host = self._now(), socket.gethostname()
@@ -266,12 +268,11 @@ def let_go_of_runs(c: Connection, now: str) -> None:
     release_claims(c, untried=True)
 
 
-def live_run(c: Connection, since: str, process_exists: Callable[[int], bool]) -> Row[Any] | None:
-    """The active run, by a heartbeat after `since` and an existing process, if any."""
-    row = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.beat_at >= since)).first()
-    if row is None or (row.host == socket.gethostname() and not process_exists(row.pid)):
-        return None
-    return row
+def live_runs(c: Connection, since: str, process_exists: Callable[[int], bool]) -> list[Row[Any]]:
+    """The active runs, by a heartbeat after `since` and an existing process: one at most, beside rows of a clock that
+    is ahead. Those of killed processes, which nobody resumed yet, are none."""
+    rows = c.execute(select(RUN).where(RUN.c.state == "running", RUN.c.owner != "", RUN.c.beat_at >= since))
+    return [row for row in rows if row.host != socket.gethostname() or process_exists(row.pid)]
 
 
 def open_shards(c: Connection, run: int) -> int:
@@ -293,6 +294,26 @@ _OPEN_WORK = select(func.count()).select_from(WORK).where(text(OPEN))
 _OPEN_ROWS, _OPEN_OF_WAVE = PreparedStatement(_OPEN_WORK), PreparedStatement(_OPEN_WORK.where(not_of_other_wave()))
 
 
+def _clear(c: Connection, run: int) -> None:
+    """When a run is closed: forget the listings of all closed runs but this, and what was made for many assets; not
+    what an interrupted run or rollback needs when it is resumed."""
+    closed = exists().where(RUN.c.id == SHARD.c.run, RUN.c.state == "done")
+    c.execute(delete(SHARD).where(SHARD.c.run != run, closed))
+    if c.execute(select(RUN.c.command).where(RUN.c.id == run)).scalar() in MAINTENANCE:
+        return
+    made = [JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done"]
+    rollback = RUN.c.command.startswith(ROLLBACK, autoescape=True)
+    if c.execute(select(RUN.c.id).where(RUN.c.state != "done", rollback).limit(1)).first() is not None:
+        made.append(~JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True))
+    c.execute(delete(JOURNAL).where(*made))
+
+
+def _held_by_another(holder: str) -> tuple[ColumnElement[bool], ...]:
+    """The condition for runs that a process left silently: from now on it can neither renew its lease nor
+    write, even if it was only suspended and another command is begun than its own."""
+    return RUN.c.state == "running", RUN.c.owner != holder
+
+
 def _unfinished(c: Connection, command: str) -> Row[Any] | None:
     chosen = select(RUN).where(RUN.c.state != "done", RUN.c.command == command)
     return c.execute(chosen.order_by(RUN.c.id.desc()).limit(1)).first()
@@ -307,7 +328,7 @@ def _busy(row: Row[Any]) -> StoreBusy:
 
 
 def _taken_over(row: Row[Any] | None, run: int) -> SafetyStop:
-    by = f"process {row.pid} on {row.host}" if row is not None and row.pid else "another process"
+    by = f"process {row.pid} on {row.host}" if row is not None and row.owner else "another process"
     return SafetyStop(
         f"{by} has taken this run over (run {run}); this one stops, so that nothing is done twice",
         hint="let the other process continue, or stop it and run again",

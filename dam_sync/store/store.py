@@ -46,7 +46,7 @@ from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.reports import ReportRepository
-from dam_sync.store.runs import Runs, let_go_of_runs, live_run
+from dam_sync.store.runs import Runs, let_go_of_runs, live_runs
 from dam_sync.store.server.workers import STILL, WorkerRepository
 from dam_sync.store.standing import ALIVE
 from dam_sync.store.story import StoryRepository
@@ -203,8 +203,7 @@ def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage
     """Tables must not be migrated while an older program is using them."""
     if version_of(connection) == 0:
         return
-    row = live_run(connection, stamp(clock.now() - ALIVE), storage.process_exists)
-    if row is not None:
+    for row in live_runs(connection, stamp(clock.now() - ALIVE), storage.process_exists):
         raise StoreBusy(f"an older dam-sync is using this state: process {row.pid} on {row.host}")
 
 

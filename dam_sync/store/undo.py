@@ -16,10 +16,9 @@ from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
-from dam_sync.store.runs import RUN_SCOPE
+from dam_sync.store.runs import UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
-_UNDO_SCOPE = f"{RUN_SCOPE}undo:"
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
@@ -57,9 +56,7 @@ class UndoRepository(Repository):
         names = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
         chosen = select(JOURNAL.c.scope).where(JOURNAL.c.name.in_(names))
         scopes = await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
-        targets = {
-            scope.removeprefix(_UNDO_SCOPE).partition(":")[2] for scope in scopes if scope.startswith(_UNDO_SCOPE)
-        }
+        targets = {scope.removeprefix(UNDO_SCOPE).partition(":")[2] for scope in scopes if scope.startswith(UNDO_SCOPE)}
         return [link for link in links if ASSET_SCOPE + link.source not in scopes and link.target not in targets]
 
     async def begun_assets(self, sources: Sequence[str]) -> frozenset[str]:
@@ -121,7 +118,7 @@ class UndoRepository(Repository):
 
 
 def _scope(run: int, target: str) -> str:
-    return f"{_UNDO_SCOPE}{run}:{target}"
+    return f"{UNDO_SCOPE}{run}:{target}"
 
 
 def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:

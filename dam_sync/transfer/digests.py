@@ -15,6 +15,11 @@ _APART = MIB  # bytes that are worth a thread
 _KNOWN = frozenset(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake"))
 
 
+def computable(published: Mapping[str, str]) -> dict[str, str]:
+    """Those of the published digests that this host can compute, so that they tell whether bytes are the same."""
+    return {name: digest for name, digest in published.items() if name.lower() in _KNOWN}
+
+
 class Digest(Protocol):
     """As those of hashlib."""
 

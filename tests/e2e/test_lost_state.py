@@ -108,6 +108,15 @@ def without_links(pair: Pair, number: int) -> list[str]:
     return sources
 
 
+def test_what_was_adopted_after_a_whole_listing_is_not_taken_for_gone(tmp_path: Path) -> None:
+    with migrated(tmp_path, *ONE) as pair:
+        twins = moved(pair).twins
+        without_links(pair, len(twins))
+        assert adopted(pair)["counts"]["linked by marker"] == len(twins)
+        assert ran(pair)["operations"] == {}
+        assert moved(pair).twins == twins
+
+
 def test_a_restored_export_brings_every_link_back(tmp_path: Path) -> None:
     with migrated(tmp_path, *ONE) as pair:
         twins = moved(pair).twins

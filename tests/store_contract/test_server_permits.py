@@ -15,7 +15,7 @@ import pytest
 from dam_sync.http.rates.limiters import RESERVE, WINDOW, ConcurrencyLimiter
 from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, StoreUnreachable
+from dam_sync.model.errors import ConfigError, StoreBusy, StoreUnreachable
 from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.base import Storage
 from dam_sync.store.server.permits import ServerPermits
@@ -255,3 +255,21 @@ async def test_nothing_in_the_database_tells_the_credential() -> None:
     await permits.close()
     rows = execute(started(), f"SELECT credential FROM {SCHEMA}.permit")
     assert not any(identity.partition(" ")[2] in row[0] for row in rows)
+
+
+async def test_a_beat_that_fails_is_not_the_last() -> None:
+    """Otherwise others take the share of this process, which goes on with it."""
+    permits = await ServerPermits.open(replace(started(), schema=SCHEMA), HASTY)
+    failed, went_on = asyncio.Event(), asyncio.Event()
+
+    async def beat() -> None:
+        if failed.is_set():
+            went_on.set()
+            return
+        failed.set()
+        raise StoreBusy("another process holds the row")
+
+    permits.credential("k").on_beat(beat)
+    async with asyncio.timeout(20):
+        await went_on.wait()
+    await permits.close()

@@ -69,6 +69,13 @@ async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
     assert await store.links_by_target(["t1"]) == {}
 
 
+async def test_what_the_adopting_run_listed_is_not_gone(store: SqlStore) -> None:
+    await settle(store, "a", "created", link=LinkRow("a", "t1"))
+    await store.put_link(LinkRow("b", "t2"))
+    await store.put_link(LinkRow("c", "t3"), 2)
+    assert await store.gone(2, 9) == (2, ["a", "b"])
+
+
 async def test_many_links_are_asked_for_at_once_and_paged(store: SqlStore) -> None:
     names = [f"{number:04}" for number in range(1_200)]
     for name in names:

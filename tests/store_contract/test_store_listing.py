@@ -16,6 +16,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
 from dam_sync.store.store import SqlStore
 from tests.support.pairs import EVERYTHING
+from tests.support.store import changed
 
 STORES = ("sqlite", "postgres")
 LEASE = timedelta(minutes=5)
@@ -223,3 +224,11 @@ async def test_memory_is_flat_however_much_is_listed(store: SqlStore) -> None:
         tracemalloc.stop()
     assert (await store.tally(run))["listed"] == 50_000
     assert many < few + 4 * 1024 * 1024
+
+
+async def test_a_listing_whose_parts_are_gone_is_not_complete(store: SqlStore) -> None:
+    """Earlier programs forgot the parts of an interrupted run when another command ended."""
+    run = (await store.begin("museum", "run")).id
+    await store.set_shards(run, [Shard("s")], complete=True)
+    await changed(store, "DELETE FROM shard")
+    assert not await store.shards_complete(run)

@@ -194,3 +194,87 @@ async def test_what_was_put_back_begins_anew_in_the_next_run(store: SqlStore) ->
     await store.begin("museum", "run")
     (work,) = await store.claim(run, 1, LEASE)
     assert work.attempt == 1
+
+
+@pytest.mark.parametrize(("command", "listed"), [("gc", False), ("rollback 1", False), ("run --only", True)])
+async def test_a_run_between_two_parts_of_another_leaves_the_listing_of_that_one(
+    store: SqlStore, command: str, *, listed: bool
+) -> None:
+    """Otherwise the interrupted run takes its listing for complete when it is resumed, and never lists the rest."""
+    first = (await store.begin("museum", "run")).id
+    rest = Shard("rest", {"page": 2}, None)
+    await store.set_shards(first, [rest], complete=True)
+    await store.stop(first, "Ctrl-C")
+    await store.finish((await store.begin("museum", command)).id, {}, listed=listed)
+    assert (await store.begin("museum", "run")).id == first
+    assert [(row.shard, row.done) for row in await store.shards(first)] == [(rest, False)]
+    with pytest.raises(SafetyStop, match="1 part of the listing"):
+        await store.finish(first, {})
+
+
+async def test_the_listing_of_a_finished_run_goes_with_the_next(store: SqlStore) -> None:
+    for command in ("run", "gc"):
+        run = await store.begin("museum", command)
+        await store.record(run.id, Shard("s"), Batch((), None), ())
+        await store.finish(run.id, {}, listed=False)
+    assert [len(await store.shards(number)) for number in (1, 2)] == [0, 1]
+
+
+async def test_what_a_run_made_for_many_assets_is_forgotten_when_it_is_closed(store: SqlStore) -> None:
+    run = await store.begin("museum", "run")
+    assert await store.run_journal("terms").run("term:Sea", made) == "made"
+    assert await store.run_journal("terms").is_begun("term:Sea")
+    await store.finish(run.id, {})
+    assert not await store.run_journal("terms").is_begun("term:Sea")
+
+
+async def test_cleaning_up_leaves_what_an_interrupted_run_made_for_many_assets(store: SqlStore) -> None:
+    await store.stop((await store.begin("museum", "run --plan")).id, "Ctrl-C")
+    await store.run_journal("terms").run("term:Sea", made)
+    await store.finish((await store.begin("museum", "gc")).id, {}, listed=False)
+    assert await store.run_journal("terms").is_begun("term:Sea")
+
+
+async def test_a_run_leaves_what_an_interrupted_rollback_undid(store: SqlStore) -> None:
+    rollback = await store.begin("museum", "rollback 1")
+    await store.undo_journal(1, "target-1", "asset-1").run("undo", made)
+    await store.stop(rollback.id, "Ctrl-C")
+    await store.finish((await store.begin("museum", "run")).id, {})
+    assert await store.undo_journal(1, "target-1", "asset-1").is_begun("undo")
+    await store.finish((await store.begin("museum", "rollback 1")).id, {}, listed=False)
+    assert not await store.undo_journal(1, "target-1", "asset-1").is_begun("undo")
+
+
+async def test_a_live_run_is_found_beside_one_that_was_killed(
+    store: SqlStore, other: SqlStore, clock: SetClock
+) -> None:
+    """The row of the killed one is the first, and stays as it is as long as nobody resumes its command."""
+    await other.begin("museum", "run")
+    gone = await asyncio.create_subprocess_exec("true")
+    await gone.wait()
+    await changed(store, f"UPDATE run SET pid = {gone.pid}")
+    assert (await store.begin("museum", "rollback 1")).id == 2
+    third = await SqlStore.open(store.place, clock)
+    with pytest.raises(StoreBusy, match="run 2 of this job is active"):
+        await third.begin("museum", "run")
+    await third.close()
+
+
+async def test_a_silent_run_writes_no_more_after_a_run_of_another_command_began(
+    store: SqlStore, other: SqlStore, clock: SetClock
+) -> None:
+    silent = await store.begin("museum", "run")
+    clock.skip(31)
+    assert (await other.begin("museum", "rollback 1")).id == 2
+    with pytest.raises(SafetyStop, match="has taken this run over"):
+        await store.set_meta("watermark", "too late")
+    with pytest.raises(SafetyStop, match="has taken this run over"):
+        await store.beat(silent.id)
+    await store.stop(silent.id, "told to stop")
+    await other.set_meta("watermark", "in time")
+    await other.finish(2, {}, listed=False)
+    assert (await other.begin("museum", "run")).id == silent.id
+
+
+async def made() -> str:
+    return "made"

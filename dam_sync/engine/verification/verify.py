@@ -153,10 +153,9 @@ class Verifier:
 
     async def _last_written(self) -> datetime | None:
         """On the clock of the target."""
-        ended = [run.ended_at for run in await self.context.store.runs() if run.ended_at is not None]
-        limits = self.context.target.limits
+        ended, limits = await self.context.last_ended(), self.context.target.limits
         later = self.context.target_account.clock_skew + limits.lag + limits.processing_time + DIGESTING
-        return ended[0] + later if ended else None
+        return ended + later if ended is not None else None
 
     def _untouched(self, actual: Asset) -> bool:
         """Whether nobody changed the asset at the target since a run last wrote it, as far as its date says."""

@@ -3,9 +3,12 @@ limiters have in common."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from dam_sync.http.rates.learning import SLOWEST, LearnedRate
+from dam_sync.model.errors import Throttled
+from dam_sync.model.limits import PATIENCE
 from dam_sync.model.values import Json
 
 _GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
@@ -90,11 +93,20 @@ class AdaptiveRate:
             self._rate = min(self.ceiling, dumped.get("rate") or self.ceiling)
 
 
-class RateLimiter:
+class RateLimiter(ABC):
     """Limits calls to a rate that adapts."""
 
     def __init__(self, per_second: float | None) -> None:
         self._rate = AdaptiveRate(per_second)
+
+    @abstractmethod
+    def pause_left(self) -> float:
+        """Remaining seconds of the pause that a service asked for."""
+
+    def refuse_long_pause(self) -> None:
+        """Raises Throttled in a pause that is longer than calls wait."""
+        if (left := self.pause_left()) > PATIENCE:
+            raise Throttled(f"the service asked for a pause, of which {left:.0f} s are left", retry_after=left)
 
     @property
     def rate(self) -> float | None:

@@ -116,7 +116,8 @@ class LeasedRateLimiter(RateLimiter):
         return 0.0 if self._seen is None else max(0.0, self._time.local(self._seen.paused_until) - self._now())
 
     async def take(self) -> Permit:
-        """Wait for permission to send, first come, first served; set `responded` when the response begins."""
+        """Wait for permission to send, first come, first served; set `responded` when the response begins. Raises
+        Throttled in a pause that is too long, whichever process was asked for it."""
         waited = self._head.locked()
         self._waiting += 1
         try:
@@ -165,6 +166,7 @@ class LeasedRateLimiter(RateLimiter):
             await self._ask(self._permits.look())
             return None
         if (pause := self.pause_left()) > 0:
+            self.refuse_long_pause()
             await self._clock.sleep(pause)
             return None
         spacing = self._spacing()
@@ -172,7 +174,7 @@ class LeasedRateLimiter(RateLimiter):
             return await self._unlimited(now)
         if not self._due:
             await self._lease()
-            if not self._due:
+            if not self._due and self.pause_left() <= 0:
                 await self._clock.sleep(self._retry_in())
             return None
         return await self._used(*self._due.popleft())

@@ -75,7 +75,8 @@ class AdaptiveRateLimiter(RateLimiter):
             self._permits = deque(self._permits, maxlen=math.ceil(self._rate.ceiling))
 
     async def take(self) -> Permit:
-        """Wait for permission to send, first come, first served; set `responded` when the response begins."""
+        """Wait for permission to send, first come, first served; set `responded` when the response begins. Raises
+        Throttled in a pause that is too long, also if it begins meanwhile."""
         now, waited = self._clock.monotonic(), self._head.locked()
         if self.rate is None and not waited and self._until <= now:
             return self._passed(now)
@@ -83,6 +84,7 @@ class AdaptiveRateLimiter(RateLimiter):
             now = self._clock.monotonic()
             while (wait := self._ready() - now) > 0:
                 waited = True
+                self.refuse_long_pause()
                 await self._clock.sleep(wait)
                 now = self._clock.monotonic()
             if (rate := self.rate) is not None:

@@ -37,7 +37,7 @@ class _Moment(EachTransform):
     zone: str = "UTC"
 
     def problems(self, context: TransformContext) -> Iterator[Problem]:
-        """Unknown zones and formats that no date fits."""
+        """Unknown zones, formats that no date fits, and those that would make up a year."""
         if self.zone not in _zones():
             named = sorted(zone for zone in _zones() if zone.casefold().endswith(f"/{self.zone.casefold()}"))
             hint = f"did you mean {named[0]}?" if named else Similar(self.zone, _zones(), "write Europe/Paris")
@@ -45,6 +45,9 @@ class _Moment(EachTransform):
         for text in (*self.in_, *([self.out] if self.out else [])):
             if text != ISO and not _usable(text):
                 yield Problem(f"{text!r} is not a date format", f"write {ISO} or codes like %Y-%m-%d")
+        if _names_year(self.out or ISO):
+            for text in [form for form in self.in_ if _usable(form) and not _names_year(form)]:
+                yield Problem(f"{text!r} names no year", "add %Y, or give an `out` without a year")
 
     @property
     def place(self) -> tzinfo:
@@ -141,6 +144,10 @@ class DateTime(_Moment):
         if self.out == ISO:
             return Result((instant_text(aware(found)),))
         return self.spelt(_local(found, self.place)) if self.out else Result((aware(found),))
+
+
+def _names_year(form: str) -> bool:
+    return form == ISO or re.search(r"%[YyGcxD]", form) is not None
 
 
 def _usable(form: str) -> bool:

@@ -7,6 +7,7 @@ import base64
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.multipart import BodyFactory
+from dam_sync.http.retry import patient
 from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transient
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
@@ -120,7 +121,7 @@ class Ranges:
                 wanted = await self.offset(ticket)
                 if wanted != part.start:
                     return wanted
-                await self._api.clock.sleep(getattr(error, "retry_after", None) or pause)
+                await self._api.clock.sleep(patient(error, pause))
         return await self._sent(ticket, part, total, body)
 
     async def _sent(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:

@@ -58,9 +58,9 @@ class GroupWriter(ABC):
     async def run(self, job: Job[T]) -> T:
         """The job's result, once it is durable. Raises what the job raised, or our error if the file cannot be
         written."""
-        if self._closed:
-            raise RuntimeError("the store was closed")
         async with self._room:
+            if self._closed:
+                raise RuntimeError("the store was closed")
             request = self._submit(job)
             try:
                 return cast("T", await request.future)

@@ -91,9 +91,9 @@ class ServerPermits(PermitStore):
         """Keep the shares of this process, also while its calls take long. It outlives every call, so that no task
         group could hold it."""
         seen = "UPDATE participant SET seen = extract(epoch FROM clock_timestamp()) WHERE process LIKE %s"
-        with suppress(DamSyncError):  # the next lease raises it
-            while True:
-                await sleep_until_set(SYSTEM_CLOCK, BEAT_SECONDS, self._due)
+        while True:
+            await sleep_until_set(SYSTEM_CLOCK, BEAT_SECONDS, self._due)
+            with suppress(DamSyncError):  # the next lease raises it if it lasts
                 await self._session.run(lambda raw: raw.execute(seen, (f"{self._process}-%",)))
                 for job in self._on_beat:
                     await job()

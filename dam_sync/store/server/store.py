@@ -16,7 +16,7 @@ from dam_sync.store import migrations
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.file.database import connected, transaction, translate_errors
 from dam_sync.store.row_copies import copy_rows
-from dam_sync.store.runs import live_run
+from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
 from dam_sync.store.server.rights import refuse_missing_rights
@@ -138,8 +138,7 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
 
 
 def _refuse_while_running(connection: Connection, server: StateServer, clock: Clock, storage: Storage) -> None:
-    row = live_run(connection, stamp(clock.now() - ALIVE), storage.process_exists)
-    if row is not None:
+    for row in live_runs(connection, stamp(clock.now() - ALIVE), storage.process_exists):
         raise StoreBusy(f"process {row.pid} on {row.host} is using the state {server}")
 
 

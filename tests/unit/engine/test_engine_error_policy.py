@@ -14,6 +14,7 @@ from dam_sync.engine.error_policy import (
 )
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, SessionGone, StillFetching, Throttled, Transient
+from dam_sync.model.limits import PATIENCE
 from dam_sync.store.rows import Work
 
 
@@ -28,6 +29,12 @@ def test_what_concerns_the_run_stops_it() -> None:
 def test_a_transient_error_is_retried_later_and_later_or_when_the_service_says() -> None:
     assert [react(Transient("x"), item(attempt)) for attempt in (1, 2)] == [RetryAsset(2.0), RetryAsset(4.0)]
     assert react(Throttled("x", retry_after=90), item()) == RetryAsset(90)
+
+
+def test_a_pause_longer_than_anybody_waits_stops_the_run_to_be_resumed() -> None:
+    for work in (item(), None):
+        assert react(Throttled("x", retry_after=86_400), work) == StopRun()
+    assert react(Transient("x", retry_after=86_400), item()) == RetryAsset(PATIENCE)
 
 
 def test_an_asset_that_keeps_failing_is_parked_for_a_later_run() -> None:

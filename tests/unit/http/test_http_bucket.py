@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.http.rates.limiters import LATE, AdaptiveRateLimiter, BandwidthLimiter
+from dam_sync.model.errors import Throttled
 from tests.support.stepped_clock import SteppedClock
 
 
@@ -257,3 +258,18 @@ def test_no_rate_is_no_rate(wrong: float) -> None:
         AdaptiveRateLimiter(wrong, SteppedClock())
     with pytest.raises(ValueError, match="per second"):
         BandwidthLimiter(wrong, SteppedClock())
+
+
+@pytest.mark.parametrize("rate", [None, 1.0])
+async def test_calls_that_wait_already_end_when_a_pause_turns_out_longer_than_anybody_waits(rate: float | None) -> None:
+    clock = SteppedClock(auto=True)
+    bucket = AdaptiveRateLimiter(rate, clock)
+    permit = await bucket.take()
+    bucket.slow_down(permit, 5.0)
+    waiting = [asyncio.ensure_future(bucket.take()) for _ in range(3)]
+    await asyncio.sleep(0)
+    bucket.slow_down(permit, 86_400.0)
+    for each in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(each, Throttled)
+        assert each.retry_after == pytest.approx(86_400, abs=10)
+    assert clock.monotonic() < 60

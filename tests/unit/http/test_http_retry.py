@@ -11,7 +11,8 @@ import structlog.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.http.retry import pause, standard
+from dam_sync.http.retry import MOST_ASKED, patient, pause, standard
+from dam_sync.model.errors import ContractBroken, Throttled
 from tests.support.raw_server import RawServer, Said, said
 from tests.support.wired import client_of, get
 
@@ -35,6 +36,8 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
         ("Mon, 01 Jan 2024 00:00:00 +99999999999999999", None),
         ("nan", None),
         ("inf", None),
+        ("1e300", MOST_ASKED),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", MOST_ASKED),
     ],
 )
 def test_retry_after(text: str, seconds: float | None) -> None:
@@ -64,3 +67,10 @@ async def test_a_long_pause_is_reported_at_once_and_once_for_all_calls(seconds: 
     told = [log for log in logs if log["event"] == "call.waits"]
     assert len(told) in reports
     assert all(log["log_level"] == "error" and log["seconds"] in (899, 900) for log in told)
+
+
+def test_between_attempts_what_the_service_asked_for_is_waited_unless_it_is_too_long() -> None:
+    assert patient(Throttled("x", retry_after=7.0), 2.0) == 7.0
+    assert patient(Throttled("x"), 2.0) == patient(ContractBroken("x"), 2.0) == 2.0
+    with pytest.raises(Throttled):
+        patient(Throttled("x", retry_after=901.0), 2.0)

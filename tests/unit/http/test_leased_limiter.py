@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dam_sync.http.rates.leased import EARLY, FRESH, LeasedRateLimiter
 from dam_sync.http.rates.limiters import LATE, RESERVE, WINDOW, Permit
 from dam_sync.http.rates.server_time import DRIFT, ServerTime
+from dam_sync.model.errors import Throttled
 from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.server.permit_schedule import share_of
 from tests.support.permits import EPOCH, Lessee, OwnClock, SharedSchedule
@@ -259,3 +260,23 @@ def test_shares_of_concurrent_calls_never_exceed_the_limit(most: int, steps: lis
         assert held[process] >= under_way or most < len(held)
         if len(held) <= most:
             assert sum(held.values()) <= most + len(held)
+
+
+def test_calls_that_wait_in_any_process_end_when_a_pause_is_longer_than_anybody_waits() -> None:
+    clock = SteppedClock(auto=True)
+
+    async def refused() -> list[object]:
+        first, second = (Process(shared, random.Random(each), RATE) for each in (1, 2))
+        permit = await first.limiter.take()
+        first.limiter.slow_down(permit, 5.0)
+        await first.limiter.publish()
+        waiting = [asyncio.ensure_future(each.limiter.take()) for each in (first, second) for _ in range(3)]
+        await clock.sleep(1.0)
+        first.limiter.slow_down(permit, 86_400.0)
+        await first.limiter.publish()
+        return list(await asyncio.gather(*waiting, return_exceptions=True))
+
+    with sharing(clock) as shared:
+        ended = asyncio.run(refused())
+    assert [type(each) for each in ended] == [Throttled] * 6
+    assert clock.monotonic() < 60

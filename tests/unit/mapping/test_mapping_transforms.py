@@ -232,6 +232,8 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
     [
         ({"date": "%Q"}, "is not a date format"),
         ({"date": "dd.mm.yyyy"}, "is not a date format"),
+        ({"date": "%d/%m"}, "'%d/%m' names no year"),
+        ({"datetime": {"in": ["iso", "%H:%M"], "out": "%Y %H:%M"}}, "'%H:%M' names no year"),
         ({"date": {"zone": "Europe/Pariss"}}, "unknown time zone Europe/Pariss; did you mean Europe/Paris?"),
         ({"lookup": "contry"}, "unknown lookup contry; did you mean country?"),
         ({"vocabulary": "subjekt"}, "unknown vocabulary subjekt; did you mean subject?"),
@@ -239,6 +241,10 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
 )
 def test_faults_that_need_no_value(step: Json, told: str) -> None:
     assert any(told in f"{message}; {hint}" for message, hint in transform(step).problems(SETTING))
+
+
+def test_a_year_that_is_not_written_need_not_be_read() -> None:
+    assert list(transform({"date": {"in": ["%d/%m", "iso"], "out": "%m-%d"}}).problems(SETTING)) == []
 
 
 def test_every_example_of_the_registry_reads_well() -> None:

@@ -72,7 +72,10 @@ async def test_a_file_is_not_migrated_under_an_older_program_at_work(tmp_path: P
     path, clock = tmp_path / "job.db", SetClock()
     at_version(path, 1)
     with sqlite3.connect(path) as raw:
-        raw.execute("UPDATE run SET state = 'running', beat_at = '2026-03-01T12:00:00.000000Z', host = 'x', pid = 7")
+        raw.execute(
+            "UPDATE run SET state = 'running', beat_at = '2026-03-01T12:00:00.000000Z', host = 'x', pid = 7,"
+            " owner = 'y'"
+        )
     raw.close()
     with pytest.raises(StoreBusy, match="process 7 on x"):
         await SqlStore.open(path, clock)

@@ -245,3 +245,17 @@ async def test_a_job_whose_caller_was_stopped_logs_nothing(store: SqlStore, capl
     assert "never retrieved" not in caplog.text
     with pytest.raises(ValueError, match="full"):
         await writer_of(store).post(fails)
+
+
+async def test_a_job_that_waits_for_room_is_refused_when_the_store_is_closed(store: SqlStore) -> None:
+    """Nobody would answer it any more."""
+    writer = store._database.writer
+    assert writer is not None
+    writer._room = asyncio.Semaphore(0)
+    waiting = asyncio.ensure_future(store.set_meta("late", 1))
+    await asyncio.sleep(0)
+    await store.close()
+    writer._room.release()
+    with pytest.raises(RuntimeError, match="closed"):
+        async with asyncio.timeout(5):
+            await waiting

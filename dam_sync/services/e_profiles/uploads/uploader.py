@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.http.client import FormPart, Request
 from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.retry import patient
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import (
     ContractBroken,
@@ -163,7 +164,7 @@ class ProfilesChunks:
             except (Transient, ContractBroken) as error:
                 if (receipt := (await self.received(ticket)).get(part.number)) is not None:
                     return receipt
-                await self.api.clock.sleep(getattr(error, "retry_after", None) or pause)
+                await self.api.clock.sleep(patient(error, pause))
         return await self._sent(ticket, part, body)
 
     async def _sent(self, ticket: Json, part: Part, body: Blocks) -> Json:
