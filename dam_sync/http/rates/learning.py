@@ -88,7 +88,7 @@ class LearnedRate:
         any second of a low rate: counting none or one of 1.2 calls, it could never be raised among refusals that do not
         depend on it."""
         if rate is None:
-            return max(self._most, accepted)
+            return max(self._most, accepted, _COUNTABLE)
         unclear = rate < _COUNTABLE or (paused and not self._most)
         return rate if unclear else min(rate, max(self._most, accepted))
 

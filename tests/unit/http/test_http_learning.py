@@ -204,6 +204,18 @@ def test_a_second_shows_too_little_of_a_low_rate(accepted: float) -> None:
     assert rate.limit == pytest.approx(sent)
 
 
+def test_a_first_refusal_in_a_quiet_second_shows_no_low_rate() -> None:
+    """Nothing was sent in it that could have been accepted: the rate fell to one call in two seconds."""
+    rate = LearnedRate()
+    rate.refused(0.0)
+    assert rate.rate == pytest.approx(4.5)
+    for _ in range(40):  # a service that accepts no such rate
+        rate.succeeded()
+        rate.refused(1.0)
+    assert rate.rate is not None
+    assert rate.rate <= 1.0
+
+
 def test_a_rate_that_is_not_used_does_not_grow() -> None:
     rate = LearnedRate(30.0)
     use(rate, 1)
