@@ -20,7 +20,7 @@ from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
-from dam_sync.http.retry import UnreadableResponse, is_unreadable, retrying
+from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
@@ -149,14 +149,20 @@ class Client:
             return await self._once(request, resolved, prepared, auth)
         except Transient as problem:
             failed: Transient | None = problem
+        read = int(isinstance(failed, UnreadableResponse))
 
         async def again() -> RawResponse:
             """Begins with the attempt that failed, because the state of a repetition costs more than most calls."""
-            nonlocal failed
+            nonlocal failed, read
             if failed is not None:
                 first, failed = failed, None
                 raise first
-            return await self._once(request, resolved, prepared, auth)
+            try:
+                return await self._once(request, resolved, prepared, auth)
+            except UnreadableResponse as garbled:
+                read += 1
+                garbled.is_last = read >= READINGS
+                raise
 
         try:
             response: RawResponse = await self._retrying[request.retryable](again)

@@ -22,16 +22,18 @@ RetryAfter: TypeAlias = Callable[[Mapping[str, str], datetime], float | None]
 
 _FIRST = 1.0
 _LONGEST = 60.0
-_READINGS = 3
+READINGS = 3  # of a response that cannot be read, however many attempts failed for another reason
 MOST_ASKED = 31 * 86_400.0  # what a longer pause, which cannot be meant, is taken for
 
 
 class UnreadableResponse(Transient):
-    """A success whose body does not match its content type; retried a few times, then returned to the caller."""
+    """A success whose body does not match its content type; retried a few times, then returned to the caller. is_last:
+    not retried."""
 
     def __init__(self, response: RawResponse) -> None:
         super().__init__("the response cannot be read")
         self.response = response
+        self.is_last = False
 
 
 def is_unreadable(request: Request, response: RawResponse) -> bool:
@@ -76,7 +78,7 @@ def retrying(
         if not isinstance(problem, Transient) or (problem.retry_after or 0) > PATIENCE:
             return False
         if isinstance(problem, UnreadableResponse):
-            return state.attempt_number < _READINGS
+            return not problem.is_last
         return again or isinstance(problem, NotSent | Throttled)
 
     def wait(state: tenacity.RetryCallState) -> float:

@@ -168,6 +168,18 @@ def test_groups_of_the_folder_are_nobodys_change_of_the_document(tmp_path: Path)
         assert (report.counts.get("parked", 0), job.living() & set(gone.values())) == (0, set()), job.errors()
 
 
+def test_groups_of_a_profile_that_releases_nothing_are_nobodys_change(tmp_path: Path) -> None:
+    """They are those of the profile, whoever sees the asset: none of these assets was ever removed."""
+    profile = {"record": "profile", "name": "Photo", "type": "Photo", "groups": ["public"], "immediate_release": False}
+    with removing(tmp_path, pair("ae"), [profile], grace="0d") as job:
+        gone = first(job)
+        assert job.seen_by(gone.values()) == {"public"}
+        assert job.verify()["extras"] == []
+        job.remove(gone)
+        report = job.run()
+        assert (report.counts.get("parked", 0), job.living() & set(gone.values())) == (0, set()), job.errors()
+
+
 @pytest.mark.parametrize("letters", sampled("bd", "ad", "ba"))
 def test_what_people_related_at_the_target_is_parked(tmp_path: Path, letters: str) -> None:
     with removing(tmp_path, pair(letters), grace="0d") as job:

@@ -110,6 +110,7 @@ class Loader:
                 frozenset(self._container("category", path) for path in row.get("categories", ())),
                 frozenset(self._container("collection", [title]) for title in row.get("collections", ())),
                 bool(row.get("archive", False)),
+                bool(row.get("immediate_release", True)),
             )
 
     def _container(self, kind: str, path: Sequence[str], type_name: str = "global") -> str:

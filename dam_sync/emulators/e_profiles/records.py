@@ -128,7 +128,8 @@ class MetadataType:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An upload profile: what an upload gets without asking. Times in epoch seconds."""
+    """An upload profile: what an upload gets without asking. Times in epoch seconds. immediate: released with the
+    upload, where there is no date of release; otherwise not at all."""
 
     id: str
     name: str
@@ -141,6 +142,7 @@ class Profile:
     categories: frozenset[str] = NOTHING
     collections: frozenset[str] = NOTHING
     archive: bool = False
+    immediate: bool = True
 
 
 ALL_SIGHT = frozenset({"expired", "unreleased", "archived", "deleted"})

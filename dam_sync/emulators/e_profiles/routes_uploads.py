@@ -50,7 +50,7 @@ class UploadCalls:
                 "name": profile.name,
                 "metadata_type": profile.type,
                 "asset_groups": list(profile.groups),
-                "immediate_release": profile.release is None,
+                "immediate_release": profile.immediate and profile.release is None,
                 "release_date": instant(profile.release),
             }
             for profile in self._tenant.profiles.values()

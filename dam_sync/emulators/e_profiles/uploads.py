@@ -196,7 +196,7 @@ class Uploads:
             created=now,
             updated=now,
             groups=profile.groups,
-            release=now if profile.release is None else profile.release,
+            release=now if profile.immediate and profile.release is None else profile.release,
             expiration=profile.expiration,
             archived=profile.archive,
             conflicted=conflicted,

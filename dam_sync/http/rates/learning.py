@@ -24,6 +24,8 @@ _FIRST_CURVE, _CURVE = 10.0, 40.0  # seconds of full use until the rate is again
 _EARLY: Final = 0.5  # of the curve: before that the rate is well below what was refused
 _FORGOTTEN: Final = 4.0  # times the rate that was refused: beyond that there is no limit any more
 _MEAN: Final = 0.97  # of the limit is what the curve comes to
+_COUNTABLE: Final = 5.0  # calls per second: of fewer, a single second shows too little
+_VERY_LOW: Final = 1.0  # calls per second: a rate that was lowered to that is as good as the lowest
 
 _STEP: Final = 1.5  # the factor between two numbers of calls at once that are compared
 _WORTH: Final = 1.08  # more at once are kept if they are that much faster in all
@@ -82,10 +84,13 @@ class LearnedRate:
         self.used, self._accepted = 0.0, 0
 
     def _proved(self, accepted: float, rate: float | None, *, paused: bool) -> float:
-        """Calls per second that the service is known to accept; a second with a pause in it shows too few."""
+        """Calls per second that the service is known to accept. A second with a pause in it shows too few, and so does
+        any second of a low rate: counting none or one of 1.2 calls, it could never be raised among refusals that do not
+        depend on it."""
         if rate is None:
-            return max(self._most, accepted)
-        return rate if paused and not self._most else min(rate, max(self._most, accepted))
+            return max(self._most, accepted, _COUNTABLE)
+        unclear = rate < _COUNTABLE or (paused and not self._most)
+        return rate if unclear else min(rate, max(self._most, accepted))
 
     def _lower(self, to: float) -> None:
         part = 1.0 if self.limit is None else self.used / self._curve
@@ -95,7 +100,7 @@ class LearnedRate:
         self._curve = min(_CURVE, 2 * self._curve)
         if part >= 1:
             self.unrelated.related(limit)
-        elif part < _EARLY and self.unrelated.early(limit, is_lowest=limit == _LOWEST):
+        elif part < _EARLY and self.unrelated.early(limit, is_lowest=limit < _VERY_LOW):
             self.limit, self._curve = None, _FIRST_CURVE / 2
 
     def succeeded(self) -> None:

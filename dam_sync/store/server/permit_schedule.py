@@ -113,14 +113,14 @@ def look_of(now: ColumnElement[float]) -> Select[Any]:
 
 def share_of(most: int, others: int, held_by_others: int, held: int, under_way: int) -> int:
     """How many calls at once count as those of a process: its part, but never more than what the others have left, so
-    that all together never exceed `most`; and what it still has under way beyond its part. With more processes than
-    calls, each has one."""
+    that all together never exceed `most`; and what it still has under way beyond that. With more processes than calls,
+    each has one."""
     part = part_of(most, others)
     if most < others + 1:
         return 1
     if held > part:
         return max(part, min(held, under_way))
-    return max(0, min(part, most - held_by_others))
+    return max(min(held, under_way), min(part, most - held_by_others))
 
 
 def part_of(most: int, others: int) -> int:

@@ -38,6 +38,25 @@ async def test_a_page_instead_of_json_is_asked_for_again() -> None:
     assert len(server.seen) == 2
 
 
+async def test_a_page_after_other_failures_is_asked_for_again() -> None:
+    """It ended the run when the two attempts before it had failed."""
+    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
+    async with (
+        RawServer(in_turn(said({}, 503), said({}, 503), page, page, said({"ok": 1}))) as server,
+        client_of(server) as client,
+    ):
+        assert (await client.send(get())).json() == {"ok": 1}
+    assert len(server.seen) == 5
+
+
+async def test_pages_are_asked_for_three_times() -> None:
+    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
+    async with RawServer(in_turn(said({}, 503), *[page] * 9)) as server, client_of(server) as client:
+        with pytest.raises(ContractBroken, match="an HTML page"):
+            (await client.send(get())).json()
+    assert len(server.seen) == 4
+
+
 async def test_a_truncated_answer_is_asked_for_again() -> None:
     cut = Said(200, b'{"ok": ', length=100, then="close")
     async with (

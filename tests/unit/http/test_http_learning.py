@@ -192,6 +192,30 @@ def test_the_rate_comes_back_to_what_was_refused_and_stays_near_it() -> None:
     assert rate.rate is None
 
 
+@pytest.mark.parametrize("accepted", [0.0, 1.0])
+def test_a_second_shows_too_little_of_a_low_rate(accepted: float) -> None:
+    """No or one call in the second before the refusal is what 1.3 calls per second are."""
+    rate = LearnedRate(1.2)
+    use(rate, 80)
+    sent = rate.rate
+    assert sent is not None
+    assert sent > 1.3
+    rate.refused(accepted)
+    assert rate.limit == pytest.approx(sent)
+
+
+def test_a_first_refusal_in_a_quiet_second_shows_no_low_rate() -> None:
+    """Nothing was sent in it that could have been accepted: the rate fell to one call in two seconds."""
+    rate = LearnedRate()
+    rate.refused(0.0)
+    assert rate.rate == pytest.approx(4.5)
+    for _ in range(40):  # a service that accepts no such rate
+        rate.succeeded()
+        rate.refused(1.0)
+    assert rate.rate is not None
+    assert rate.rate <= 1.0
+
+
 def test_a_rate_that_is_not_used_does_not_grow() -> None:
     rate = LearnedRate(30.0)
     use(rate, 1)
@@ -238,6 +262,13 @@ def test_refusals_that_do_not_depend_on_the_rate_do_not_lower_it(status: int, no
     between = 1 / noise
     assert service.per_second(100, 150) >= 0.5 * between / (1 + between * service.latency / CALLERS)
     assert client.measured_pace.pace.at_once > PACE.at_once
+
+
+def test_such_refusals_from_the_beginning_do_not_keep_the_rate_low() -> None:
+    """They came before much was accepted, and the rate stayed at one call per second for as long as they went on."""
+    service = Service(noise=0.02, _noises=random.Random(3))
+    called(service, 400, callers=8)
+    assert service.per_second(300, 400) >= 10
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.03])

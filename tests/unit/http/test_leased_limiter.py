@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dam_sync.http.rates.leased import EARLY, FRESH, LeasedRateLimiter
@@ -248,6 +248,7 @@ def test_a_clock_that_was_set_is_believed() -> None:
     most=st.integers(1, 40),
     steps=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 40), st.booleans()), max_size=80),
 )
+@example(most=2, steps=[(0, 0, False), (2, 0, False), (1, 0, False), (2, 0, True), (1, 1, False)])
 def test_shares_of_concurrent_calls_never_exceed_the_limit(most: int, steps: list[tuple[int, int, bool]]) -> None:
     held: dict[int, int] = {}
     for process, wanted, leaves in steps:

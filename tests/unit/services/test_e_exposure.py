@@ -111,7 +111,8 @@ def test_the_audience_of_a_draft_is_that_of_its_rights_and_else_of_its_profile()
     assert audience(BOTH) == Audience(groups=PUBLIC)
     assert audience(BOTH, rights=Rights(groups=STAFF)) == Audience(groups=STAFF)
     assert audience(BOTH, rights=Rights(LATER, LATER, STAFF)) == Audience("", LATER, LATER, STAFF)
-    assert audience(BOTH, profile="shut").hidden == "no release date"
+    assert audience(BOTH, profile="shut") == Audience("no release date", groups=PUBLIC)
+    assert audience(BOTH, ProfilesOptions(everybody=PUBLIC), "shut") == Audience("no release date")
     assert audience(BOTH, profile="shut", rights=Rights(PAST)) == Audience("", PAST, None, PUBLIC)
     assert audience(BOTH, closed=True).hidden
     assert audience(BOTH, profile="unknown") == Audience()

@@ -107,7 +107,7 @@ def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: Profiles
         return Audience()
     groups, release = rights.groups or profile.groups, rights.release_at or profile.release_at
     if release is None and not profile.immediate:
-        return Audience(hidden=NO_RELEASE)
+        return Audience(NO_RELEASE, groups=None if groups & options.everybody else groups)
     if not groups:
         return Audience(hidden=NO_GROUP)
     expiry = rights.expires_at
