@@ -151,6 +151,43 @@ def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement
     assert hint in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("why", "hint"),
+    [
+        ("server does not support SSL, but SSL was required", "`?sslmode=disable`"),
+        ('server certificate for "db" does not match host name "127.0.0.1"', "the host in `state:`"),
+        ("SSL error: certificate verify failed", "sslrootcert=FILE"),
+    ],
+)
+def test_tls_that_does_not_fit_is_no_outage(limited: StateServer, why: str, hint: str) -> None:
+    """Such a connection fails until the job file or the server is changed."""
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, ConfigError)
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "why", ["FATAL:  Passwort-Authentifizierung für Benutzer »Op« fehlgeschlagen", "ВАЖНО:  роль «Op» не существует"]
+)
+def test_a_refusal_in_another_language_asks_for_a_look_at_user_password_and_database(
+    limited: StateServer, why: str
+) -> None:
+    """There is no code in it, so a server that is starting cannot be told from a wrong password."""
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, StoreUnreachable)
+    assert "user, password and database" in error.hint
+
+
+@pytest.mark.parametrize("why", ["Connection refused", "FATAL:  the database system is starting up"])
+def test_an_outage_asks_for_a_look_at_server_and_network(limited: StateServer, why: str) -> None:
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, StoreUnreachable)
+    assert error.hint.startswith("check the server and the network")
+
+
 async def test_functions_that_the_owner_of_a_schema_made_do_not_take_the_place_of_those_of_the_server(
     database: StateServer, clock: SetClock
 ) -> None:
