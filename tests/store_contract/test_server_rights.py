@@ -11,7 +11,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
-from dam_sync.store.server.database import explained
+from dam_sync.store.server.database import connect_async, explained, session
 from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 from dam_sync.store.server.store import exists, refuse_unwritable
 from dam_sync.store.store import SqlStore
@@ -149,6 +149,17 @@ def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement
     with pytest.raises(ConfigError, match=why) as refused:
         exists(limited)
     assert hint in refused.value.hint
+
+
+async def test_timeouts_of_the_role_end_no_session_that_holds_a_lock(limited: StateServer) -> None:
+    """The locks of a run and of `watch` are those of a session."""
+    names = ("statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
+    execute(started(), *(f'ALTER ROLE "{limited.user}" SET {name} = 1000' for name in names))
+    with session(limited) as one:
+        assert [one.execute(f"SHOW {name}".encode()).fetchone() for name in names] == [("0",)] * 3
+    other = await connect_async(limited)
+    assert [await (await other.execute(f"SHOW {name}".encode())).fetchone() for name in names] == [("0",)] * 3
+    await other.close()
 
 
 @pytest.mark.parametrize(

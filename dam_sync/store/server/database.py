@@ -42,6 +42,7 @@ _SESSION: Mapping[str, str] = {
     "lock_timeout": f"{BUSY_SECONDS}s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",  # locks of a run and of `watch` end with their session
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
     "tcp_keepalives_idle": "15",  # a process that is gone silently must not hold a run for hours
@@ -128,7 +129,7 @@ def session(server: StateServer) -> psycopg.Connection[Any]:
     raw.adapters.register_dumper(str, _Texts)
     for name in ("text", "varchar"):
         raw.adapters.register_loader(name, _Loader)
-    raw.execute(*_settings(server))
+    raw.execute(*_settings(server, **_newer(raw)))
     durable = "SELECT set_config('synchronous_commit', 'on', false)"
     raw.execute(f"{durable} WHERE current_setting('synchronous_commit') <> 'remote_apply'")
     return raw
@@ -139,7 +140,7 @@ async def connect_async(server: StateServer, **settings: str) -> psycopg.AsyncCo
     those that every connection has. Raises errors of the driver."""
     raw = await psycopg.AsyncConnection.connect(autocommit=True, **_parameters(server))
     try:
-        await raw.execute(*_settings(server, **settings))
+        await raw.execute(*_settings(server, **_newer(raw), **settings))
     except BaseException:
         await raw.close()
         raise
@@ -160,6 +161,11 @@ def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
     settings = {"search_path": path, **_SESSION, **more}
     calls = ", ".join(["pg_catalog.set_config(%s, %s, false)"] * len(settings))
     return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
+
+
+def _newer(raw: psycopg.BaseConnection[Any]) -> Mapping[str, str]:
+    """Settings that older servers do not know."""
+    return {"transaction_timeout": "0"} if raw.info.server_version >= 170_000 else {}
 
 
 def application_name() -> str:
