@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from psycopg import OperationalError
+from psycopg import OperationalError, errors
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, StoreUnreachable
+from dam_sync.model.errors import ConfigError, SafetyStop, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
 from dam_sync.store.server.database import connect_async, explained, session
@@ -197,6 +197,27 @@ def test_an_outage_asks_for_a_look_at_server_and_network(limited: StateServer, w
     error = explained(OperationalError(reached), limited)
     assert isinstance(error, StoreUnreachable)
     assert error.hint.startswith("check the server and the network")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.DuplicatePreparedStatement('prepared statement "_pg3_0" already exists'),
+        errors.InvalidSqlStatementName('prepared statement "_pg3_0" does not exist'),
+        errors.ProtocolViolation('bind message supplies 0 parameters, but prepared statement "_pg3_0" requires 19'),
+    ],
+)
+def test_statements_of_another_session_show_a_pooler_that_shares_sessions(
+    limited: StateServer, error: errors.Error
+) -> None:
+    found = explained(error, limited)
+    assert isinstance(found, SafetyStop)
+    assert "session mode" in found.hint
+
+
+@pytest.mark.parametrize("why", ["query_wait_timeout", "server conn crashed?"])
+def test_an_outage_that_a_pooler_reports_is_an_outage(limited: StateServer, why: str) -> None:
+    assert isinstance(explained(errors.ProtocolViolation(why), limited), StoreUnreachable)
 
 
 async def test_functions_that_the_owner_of_a_schema_made_do_not_take_the_place_of_those_of_the_server(

@@ -49,7 +49,11 @@ _SESSION: Mapping[str, str] = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-_UNREACHABLE = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections)
+_UNREACHABLE = (
+    *(errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections),
+    errors.ProtocolViolation,  # the code of everything that PgBouncer says itself
+)
+_OF_ANOTHER_SESSION = (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName)
 _REFUSED = (
     errors.InvalidPassword,
     errors.InvalidAuthorizationSpecification,
@@ -231,6 +235,8 @@ def explained(error: BaseException, server: StateServer) -> DamSyncError:
         return StoreBusy(f"another process holds the state {server}", hint="wait until it is done and run again")
     if isinstance(error, errors.DiskFull):
         return DiskFull(f"the server has no space left for the state {server}", hint="free some space on the server")
+    if isinstance(error, _OF_ANOTHER_SESSION) or "bind message" in why:
+        return pooled(server)
     if isinstance(error, _UNREACHABLE) or _is_lost(error):
         if _is_refusal(why):
             return _refused(server, why)
