@@ -17,7 +17,9 @@ SOURCES = ("env", "file", "command", "keyring")
 REFERENCE = re.compile(rf"\$\{{({'|'.join(SOURCES)}):([^}}]+)\}}")
 OPENING = "${"
 PROGRAM = "name a program that this user may run, by its name or by a path from the folder of the job file"
-ELSEWHERE = "see what `keyring diagnose` says about the keyring of this user, or use another reference, such as ${file:PATH}"
+ELSEWHERE = (
+    "see what `keyring diagnose` says about the keyring of this user, or use another reference, such as ${file:PATH}"
+)
 FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 

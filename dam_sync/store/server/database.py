@@ -83,8 +83,8 @@ _HINTS: Mapping[str, str] = {
     "`?target_session_attrs=read-write` finds it",
 }
 _TLS: Mapping[str, str] = {  # libpq says so in English, and gives no code
-    "server does not support SSL": "let the administrator of the server switch TLS on (`ssl = on`), or end `state:` with "
-    "`?sslmode=disable` if nobody else reads the network on the way",
+    "server does not support SSL": "let the administrator of the server switch TLS on (`ssl = on`), or end "
+    "`state:` with `?sslmode=disable` if nobody else reads the network on the way",
     "does not match host name": "write the host in `state:` as the certificate of the server names it",
     "certificate verify failed": "end `state:` with `?sslmode=verify-full&sslrootcert=FILE`, the certificate of the "
     "authority of the server, or let the administrator of the server renew its certificate",
@@ -92,8 +92,8 @@ _TLS: Mapping[str, str] = {  # libpq says so in English, and gives no code
 _STARTING = ("starting up", "shutting down", "not yet accepting connections", "recovery mode")
 _RESPONDED = re.compile(r" failed: (?!SSL)[^\s:]+: ")  # the severity, in the language of the server
 _READ_WHY = (
-    "the server responded: read why it refused. Correct user, password and database in `state:` of the job file, or let "
-    "its administrator admit them; if it was about to start or full, run the same command again; it resumes where it "
+    "the server responded: read why it refused. Correct user, password and database in `state:` of the job file, or "
+    "let its administrator admit them; if it was about to start or full, run the same command again; it resumes where it "
     "stopped"
 )
 _FULL_SERVER = (
