@@ -93,8 +93,8 @@ _STARTING = ("starting up", "shutting down", "not yet accepting connections", "r
 _RESPONDED = re.compile(r" failed: (?!SSL)[^\s:]+: ")  # the severity, in the language of the server
 _READ_WHY = (
     "the server responded: read why it refused. Correct user, password and database in `state:` of the job file, or "
-    "let its administrator admit them; if it was about to start or full, run the same command again; it resumes where it "
-    "stopped"
+    "let its administrator admit them; if it was about to start or full, run the same command again; it resumes where "
+    "it stopped"
 )
 _FULL_SERVER = (
     "end other connections, or let the administrator of the server allow more (`max_connections`, or CONNECTION LIMIT "
