@@ -31,9 +31,9 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         await store.copy_to(target)
-    with suppress(DamSyncError):  # a disk that takes no writes is a reason to export, and `check` only says less
-        with atomic_write(_exported(job), "the time of the export") as out:
-            out.write(f"{instant_text(clock.now())}\n{target.absolute()}\n")
+    # a disk that takes no writes is a reason to export, and `check` only says less
+    with suppress(DamSyncError), atomic_write(_exported(job), "the time of the export") as out:
+        out.write(f"{instant_text(clock.now())}\n{target.absolute()}\n")
     return {"state": job.state_name, "copy": str(target), "bytes": target.stat().st_size}
 
 
