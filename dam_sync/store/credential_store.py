@@ -2,10 +2,10 @@
 
 Using a refresh token invalidates it, so its successor must reach the disk. A renewal loads the old one
 first, and loading reserves the space: the file is replaced by a copy, which shows that it can be, and bytes for the
-next one are written and flushed beforehand. Saving writes over them, flushes the file, renames it over the old one, and flushes the folder; only then does `save` return,
-and only then is the new access token used. A crash or a power failure leaves the old file or the new one, complete.
-Between the server's response and the flush nothing can be done: if power fails just then, and the server refuses the
-old token, the user has to authorize again.
+next one are written and flushed beforehand. Saving writes over them, flushes the file, renames it over the old one,
+and flushes the folder; only then does `save` return, and only then is the new access token used. A crash or a power
+failure leaves the old file or the new one, complete. Between the server's response and the flush nothing can be done:
+if power fails just then, and the server refuses the old token, the user has to authorize again.
 """
 
 from __future__ import annotations

@@ -163,6 +163,7 @@ async def test_a_file_that_cannot_be_replaced_is_refused_before_its_token_is_use
     with pytest.raises(ConfigError, match="the credentials file") as refused:
         await credentials.load("e")
     assert "wrt_" not in str(refused.value)
+    assert f"mount the folder {tmp_path}" in refused.value.hint
     monkeypatch.undo()
     assert await credentials.load("e") == "wrt_1"
 
