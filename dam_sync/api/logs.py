@@ -50,7 +50,7 @@ class LogFile:
         if not self._is_at_its_path():
             with suppress(ConfigError):  # the old file is kept
                 self._file, old = _opened(self._path), self._file
-                old.close()
+                _close(old)
         return self._file.write(text)
 
     def flush(self) -> None:
@@ -58,8 +58,8 @@ class LogFile:
         self._file.flush()
 
     def close(self) -> None:
-        """See `TextIO.close`."""
-        self._file.close()
+        """See `TextIO.close`. Lines that a full disk has no room for are lost: no command fails for them."""
+        _close(self._file)
 
     def _is_at_its_path(self) -> bool:
         try:
@@ -86,6 +86,11 @@ def set_up_logs(verbose: int, log_format: str, file: TextIO | None = None) -> No
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS.get(verbose, 10)),
         logger_factory=structlog.PrintLoggerFactory(file or sys.stderr),
     )
+
+
+def _close(file: TextIO) -> None:
+    with suppress(OSError):
+        file.close()
 
 
 def _opened(path: Path) -> TextIO:

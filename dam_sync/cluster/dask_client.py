@@ -113,10 +113,12 @@ async def remote_client(url: str, seconds: float = CONNECT_SECONDS) -> AsyncIter
     if not _is_address(url):
         hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
+    look = "check the address"
     if url.startswith("tls://"):
         _refuse_without_certificates(url)
+        look += " and the certificates of both sides, which `dam-sync help scale` describes"
     _quiet()
-    with _explained(f"the Dask scheduler {url} cannot be reached", f"check the address; {start_hint(url)}"):
+    with _explained(f"the Dask scheduler {url} cannot be reached", f"{look}; {start_hint(url)}"):
         async with asyncio.timeout(seconds + GRACE_SECONDS):  # something else may take the connection and say nothing
             client = await _connected(url, timeout=seconds, security=_security())
     try:

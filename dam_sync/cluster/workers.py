@@ -20,7 +20,15 @@ from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
-from dam_sync.model.errors import ContractBroken, InternalError, StoreUnreachable, WorkerLost, WorkersGone
+from dam_sync.model.errors import (
+    ConfigError,
+    ContractBroken,
+    DamSyncError,
+    InternalError,
+    StoreUnreachable,
+    WorkerLost,
+    WorkersGone,
+)
 from dam_sync.store.rows import Outcome
 from dam_sync.store.server.workers import WorkerProcess
 
@@ -159,7 +167,7 @@ class DaskWorkers:
         known = len(self._run.counterparts.stored)
         reply = await self._asked(address, tasks.join, pickle.dumps(joining))
         if reply.error is not None:
-            raise reply.error
+            raise named(reply.error, address)
         assert isinstance(reply.result, WorkerProcess)
         member = Member(address, reply.result, self._room, known)
         noted = [each.process for each in (*self._members.values(), *self._former, member) if not each.silent]
@@ -401,3 +409,11 @@ async def result_of(future: Any) -> WorkerResult | None:
             return None
         raise InternalError.of(error) from error
     return reply
+
+
+def named(error: DamSyncError, address: str) -> DamSyncError:
+    """The error with the worker that it is about: files and variables may be there for this process, and not for it."""
+    if isinstance(error, ConfigError):
+        error.message = f"the worker {address}: {error.message}"
+        error.hint += f"{'; ' if error.hint else ''}do so on the host of that worker, and start the worker again"
+    return error

@@ -17,6 +17,9 @@ SOURCES = ("env", "file", "command", "keyring")
 REFERENCE = re.compile(rf"\$\{{({'|'.join(SOURCES)}):([^}}]+)\}}")
 OPENING = "${"
 PROGRAM = "name a program that this user may run, by its name or by a path from the folder of the job file"
+ELSEWHERE = (
+    "see what `keyring diagnose` says about the keyring of this user, or use another reference, such as ${file:PATH}"
+)
 FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 
@@ -112,7 +115,7 @@ def _from_command(text: str, name: str) -> str:
 def _from_keyring(text: str, name: str) -> str:
     try:
         import keyring
-        from keyring.errors import KeyringError
+        from keyring.errors import KeyringError, NoKeyringError
     except ImportError:
         raise _unresolved(text, "needs the keyring", "pip install 'dam-sync[keyring]'") from None
     service, _, user = name.rpartition("/")
@@ -120,8 +123,12 @@ def _from_keyring(text: str, name: str) -> str:
         raise _unresolved(text, "names no user", "write ${keyring:service/user}")
     try:
         secret = keyring.get_password(service, user)
+    except NoKeyringError:
+        raise _unresolved(text, "cannot be read: there is no keyring here", ELSEWHERE) from None
     except KeyringError as error:
         raise _unresolved(text, f"cannot be read: {type(error).__name__}", "unlock the keyring") from None
+    except Exception as error:  # noqa: BLE001 -- backends raise errors of their own; what they say may be a secret
+        raise _unresolved(text, f"cannot be read: the keyring failed with {type(error).__name__}", ELSEWHERE) from None
     if secret is None:
         raise _unresolved(text, "is not in the keyring", f"keyring set {service} {user}")
     return secret

@@ -39,7 +39,7 @@ def advise(error: BaseException, options: RunOptions) -> None:
     if most is None or not isinstance(error, StopRequested) or error.code != MAX_CALLS or progress.done:
         return
     opening = progress.opening_calls
-    if opening is None:
+    if opening is None or most >= opening + AT_LEAST:  # file names of the target are listed for the first new asset
         enough, why = max(AT_LEAST, 3 * most), "it was used up before the first asset, as every run of this budget is"
     else:
         enough, why = opening + AT_LEAST, f"{opening:,} of the {most:,} calls were needed to begin, as by every run"

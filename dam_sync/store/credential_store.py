@@ -1,11 +1,11 @@
 """Rotating credentials on disk: owner-only, replaced atomically, never in the state.
 
 Using a refresh token invalidates it, so its successor must reach the disk. A renewal loads the old one
-first, and loading reserves the space: bytes for the next file are written and flushed beforehand. Saving writes
-over them, flushes the file, renames it over the old one, and flushes the folder; only then does `save` return,
-and only then is the new access token used. A crash or a power failure leaves the old file or the new one, complete.
-Between the server's response and the flush nothing can be done: if power fails just then, and the server refuses the
-old token, the user has to authorize again.
+first, and loading reserves the space: the file is replaced by a copy, which shows that it can be, and bytes for the
+next one are written and flushed beforehand. Saving writes over them, flushes the file, renames it over the old one,
+and flushes the folder; only then does `save` return, and only then is the new access token used. A crash or a power
+failure leaves the old file or the new one, complete. Between the server's response and the flush nothing can be done:
+if power fails just then, and the server refuses the old token, the user has to authorize again.
 """
 
 from __future__ import annotations
@@ -97,6 +97,10 @@ class FileCredentialStore:
         return ROOM + (self.path.stat().st_size if self.path.exists() else 0)
 
     def _make_room(self) -> None:
+        """Raises OSError if the file cannot be replaced, as one that is mounted by itself: a secret that is used up now
+        would have no successor."""
+        if self.path.exists():
+            self._replace(self.path.read_bytes())
         self._write(bytes(self._needed()))
 
     def _replace(self, data: bytes) -> None:

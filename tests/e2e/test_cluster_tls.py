@@ -133,6 +133,7 @@ def test_the_examples_of_a_cluster_with_certificates(
     strange = site.run(stranger.write_settings())
     assert strange.returncode == 5
     assert f"the Dask scheduler {site.url} cannot be reached" in strange.stderr
+    assert "the certificates of both sides" in strange.stderr
     assert "Warning" not in refused.stderr + strange.stderr
     assert on_server.target.writes == 0
     workers = [each for process in cluster.processes for each in spawned_by(process)]

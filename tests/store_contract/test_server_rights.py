@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from psycopg import OperationalError
+from psycopg import OperationalError, errors
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, StoreUnreachable
+from dam_sync.model.errors import ConfigError, SafetyStop, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
-from dam_sync.store.server.database import explained
+from dam_sync.store.server.database import connect_async, explained, session
 from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 from dam_sync.store.server.store import exists, refuse_unwritable
 from dam_sync.store.store import SqlStore
@@ -149,6 +149,75 @@ def test_a_user_who_may_not_connect_is_no_outage(limited: StateServer, statement
     with pytest.raises(ConfigError, match=why) as refused:
         exists(limited)
     assert hint in refused.value.hint
+
+
+async def test_timeouts_of_the_role_end_no_session_that_holds_a_lock(limited: StateServer) -> None:
+    """The locks of a run and of `watch` are those of a session."""
+    names = ("statement_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
+    execute(started(), *(f'ALTER ROLE "{limited.user}" SET {name} = 1000' for name in names))
+    with session(limited) as one:
+        assert [one.execute(f"SHOW {name}".encode()).fetchone() for name in names] == [("0",)] * 3
+    other = await connect_async(limited)
+    assert [await (await other.execute(f"SHOW {name}".encode())).fetchone() for name in names] == [("0",)] * 3
+    await other.close()
+
+
+@pytest.mark.parametrize(
+    ("why", "hint"),
+    [
+        ("server does not support SSL, but SSL was required", "`?sslmode=disable`"),
+        ('server certificate for "db" does not match host name "127.0.0.1"', "the host in `state:`"),
+        ("SSL error: certificate verify failed", "sslrootcert=FILE"),
+    ],
+)
+def test_tls_that_does_not_fit_is_no_outage(limited: StateServer, why: str, hint: str) -> None:
+    """Such a connection fails until the job file or the server is changed."""
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, ConfigError)
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "why", ["FATAL:  Passwort-Authentifizierung für Benutzer »Op« fehlgeschlagen", "ВАЖНО:  роль «Op» не существует"]
+)
+def test_a_refusal_in_another_language_asks_for_a_look_at_user_password_and_database(
+    limited: StateServer, why: str
+) -> None:
+    """There is no code in it, so a server that is starting cannot be told from a wrong password."""
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, StoreUnreachable)
+    assert "user, password and database" in error.hint
+
+
+@pytest.mark.parametrize("why", ["Connection refused", "FATAL:  the database system is starting up"])
+def test_an_outage_asks_for_a_look_at_server_and_network(limited: StateServer, why: str) -> None:
+    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
+    error = explained(OperationalError(reached), limited)
+    assert isinstance(error, StoreUnreachable)
+    assert error.hint.startswith("check the server and the network")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.DuplicatePreparedStatement('prepared statement "_pg3_0" already exists'),
+        errors.InvalidSqlStatementName('prepared statement "_pg3_0" does not exist'),
+        errors.ProtocolViolation('bind message supplies 0 parameters, but prepared statement "_pg3_0" requires 19'),
+    ],
+)
+def test_statements_of_another_session_show_a_pooler_that_shares_sessions(
+    limited: StateServer, error: errors.Error
+) -> None:
+    found = explained(error, limited)
+    assert isinstance(found, SafetyStop)
+    assert "session mode" in found.hint
+
+
+@pytest.mark.parametrize("why", ["query_wait_timeout", "server conn crashed?"])
+def test_an_outage_that_a_pooler_reports_is_an_outage(limited: StateServer, why: str) -> None:
+    assert isinstance(explained(errors.ProtocolViolation(why), limited), StoreUnreachable)
 
 
 async def test_functions_that_the_owner_of_a_schema_made_do_not_take_the_place_of_those_of_the_server(

@@ -238,6 +238,8 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
         )
         return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
     hint = "check the disk and the `state:` line of the job file"
+    if isinstance(error, OSError) and error.errno == errno.EBUSY:
+        hint = f"mount the folder {path.parent} instead of the file alone, which cannot be replaced then"
     return ConfigError(f"{what} {path} cannot be opened or cannot be written ({_plain(error)})", hint=hint)
 
 

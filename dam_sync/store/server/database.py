@@ -10,6 +10,7 @@ Every commit waits until it is on disk, whatever the server does for others (`sy
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,13 +42,18 @@ _SESSION: Mapping[str, str] = {
     "lock_timeout": f"{BUSY_SECONDS}s",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",  # locks of a run and of `watch` end with their session
     "standard_conforming_strings": "on",
     "bytea_output": "hex",
     "tcp_keepalives_idle": "15",  # a process that is gone silently must not hold a run for hours
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
-_UNREACHABLE = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections)
+_UNREACHABLE = (
+    *(errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections),
+    errors.ProtocolViolation,  # the code of everything that PgBouncer says itself
+)
+_OF_ANOTHER_SESSION = (errors.DuplicatePreparedStatement, errors.InvalidSqlStatementName)
 _REFUSED = (
     errors.InvalidPassword,
     errors.InvalidAuthorizationSpecification,
@@ -76,6 +82,20 @@ _HINTS: Mapping[str, str] = {
     "read-only transaction": "name the primary server in `state:`; for several hosts, "
     "`?target_session_attrs=read-write` finds it",
 }
+_TLS: Mapping[str, str] = {  # libpq says so in English, and gives no code
+    "server does not support SSL": "let the administrator of the server switch TLS on (`ssl = on`), or end "
+    "`state:` with `?sslmode=disable` if nobody else reads the network on the way",
+    "does not match host name": "write the host in `state:` as the certificate of the server names it",
+    "certificate verify failed": "end `state:` with `?sslmode=verify-full&sslrootcert=FILE`, the certificate of the "
+    "authority of the server, or let the administrator of the server renew its certificate",
+}
+_STARTING = ("starting up", "shutting down", "not yet accepting connections", "recovery mode")
+_RESPONDED = re.compile(r" failed: (?!SSL)[^\s:]+: ")  # the severity, in the language of the server
+_READ_WHY = (
+    "the server responded: read why it refused. Correct user, password and database in `state:` of the job file, or "
+    "let its administrator admit them; if it was about to start or full, run the same command again; it resumes where "
+    "it stopped"
+)
 _FULL_SERVER = (
     "end other connections, or let the administrator of the server allow more (`max_connections`, or CONNECTION LIMIT "
     "of the role or database): a run needs about five; then run the same command again; it resumes where it stopped"
@@ -113,7 +133,7 @@ def session(server: StateServer) -> psycopg.Connection[Any]:
     raw.adapters.register_dumper(str, _Texts)
     for name in ("text", "varchar"):
         raw.adapters.register_loader(name, _Loader)
-    raw.execute(*_settings(server))
+    raw.execute(*_settings(server, **_newer(raw)))
     durable = "SELECT set_config('synchronous_commit', 'on', false)"
     raw.execute(f"{durable} WHERE current_setting('synchronous_commit') <> 'remote_apply'")
     return raw
@@ -124,7 +144,7 @@ async def connect_async(server: StateServer, **settings: str) -> psycopg.AsyncCo
     those that every connection has. Raises errors of the driver."""
     raw = await psycopg.AsyncConnection.connect(autocommit=True, **_parameters(server))
     try:
-        await raw.execute(*_settings(server, **settings))
+        await raw.execute(*_settings(server, **_newer(raw), **settings))
     except BaseException:
         await raw.close()
         raise
@@ -145,6 +165,11 @@ def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
     settings = {"search_path": path, **_SESSION, **more}
     calls = ", ".join(["pg_catalog.set_config(%s, %s, false)"] * len(settings))
     return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
+
+
+def _newer(raw: psycopg.BaseConnection[Any]) -> Mapping[str, str]:
+    """Settings that older servers do not know."""
+    return {"transaction_timeout": "0"} if raw.info.server_version >= 170_000 else {}
 
 
 def application_name() -> str:
@@ -210,12 +235,19 @@ def explained(error: BaseException, server: StateServer) -> DamSyncError:
         return StoreBusy(f"another process holds the state {server}", hint="wait until it is done and run again")
     if isinstance(error, errors.DiskFull):
         return DiskFull(f"the server has no space left for the state {server}", hint="free some space on the server")
+    if isinstance(error, _OF_ANOTHER_SESSION) or "bind message" in why:
+        return pooled(server)
     if isinstance(error, _UNREACHABLE) or _is_lost(error):
         if _is_refusal(why):
             return _refused(server, why)
-        hint = _FULL_SERVER if "too many" in why or "connection slots" in why else ""
-        return StoreUnreachable(f"the state {server} cannot be reached ({why})", hint=hint)
+        return StoreUnreachable(f"the state {server} cannot be reached ({why})", hint=_hint_of_outage(why))
     return _refused(server, why)
+
+
+def _hint_of_outage(why: str) -> str:
+    if "too many" in why or "connection slots" in why:
+        return _FULL_SERVER
+    return _READ_WHY if _RESPONDED.search(why) and not any(mark in why for mark in _STARTING) else ""
 
 
 def _is_lost(error: BaseException) -> bool:
@@ -225,12 +257,12 @@ def _is_lost(error: BaseException) -> bool:
 
 def _is_refusal(why: str) -> bool:
     """libpq gives no code for errors while connecting."""
-    files = ("root certificate file", "certificate file", "private key file")
-    return ("FATAL" in why and any(mark in why for mark in _REFUSALS)) or any(mark in why for mark in files)
+    client = ("root certificate file", "certificate file", "private key file", *_TLS)
+    return ("FATAL" in why and any(mark in why for mark in _REFUSALS)) or any(mark in why for mark in client)
 
 
 def _refused(server: StateServer, why: str) -> ConfigError:
-    hint = next((text for mark, text in _HINTS.items() if mark in why), _CHECK)
+    hint = next((text for mark, text in (*_HINTS.items(), *_TLS.items()) if mark in why), _CHECK)
     hint = hint.format(user=server.user or "USER", database=server.database)
     return ConfigError(f"the state {server} cannot be opened or cannot be written ({why})", hint=hint)
 

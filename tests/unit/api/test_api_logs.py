@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +70,27 @@ def test_an_internal_error_keeps_its_cause() -> None:
     internal = InternalError.of(cause)
     assert reported(internal) is internal
     assert internal.__cause__ is cause
+
+
+LOGGING = """
+import resource, sys
+from pathlib import Path
+import structlog
+from dam_sync.api.logs import logging_to
+with logging_to(Path(sys.argv[1]), 2, "json"):
+    structlog.get_logger().debug("first")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    for number in range(500):
+        structlog.get_logger().debug("call.sent", number=number)
+print("done")
+"""
+
+
+def test_a_log_file_on_a_full_disk_fails_no_command(tmp_path: Path) -> None:
+    """Neither while lines are written nor at the end, when what is left of them is written."""
+    file = tmp_path / "x.log"
+    ended = subprocess.run(
+        [sys.executable, "-c", LOGGING, str(file)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("done\n", "", 0)
+    assert file.stat().st_size == 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,16 @@ for verb in verbs:
     except SystemExit as ended:
         print(verb, ended.code)
 """
+RELOADING = """
+import os, signal, sys
+class Reload:
+    def find_spec(self, name, path=None, target=None):
+        if name == "dam_sync.cli":
+            os.kill(os.getpid(), signal.SIGHUP)
+sys.meta_path.insert(0, Reload())
+from dam_sync.__main__ import main
+main()
+"""
 STOPPED = "error: stopped by Ctrl-C before anything was done\nhint: run the same command again\n"
 VERBS = ("check", "inspect", "plan", "run", "verify", "adopt", "rehearse")
 
@@ -45,3 +56,12 @@ def test_while_a_command_loads_what_it_needs(tmp_path: Path) -> None:
     ended = interrupted("dam_sync.api.job", *VERBS, str(tmp_path / "museum.yaml"))
     assert ended.stdout == "".join(f"{verb} 5\n" for verb in VERBS)
     assert ended.stderr == STOPPED * len(VERBS)
+
+
+@pytest.mark.parametrize(("verb", "code"), [("watch", 2), ("run", -signal.SIGHUP)])
+def test_a_reload_while_the_commands_are_loaded_does_not_end_watch(tmp_path: Path, verb: str, code: int) -> None:
+    """systemd would not start it again: it takes an end by SIGHUP for a clean one."""
+    missing = str(tmp_path / "museum.yaml")
+    typed = [sys.executable, "-c", RELOADING, verb, missing]
+    ended = subprocess.run(typed, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == code, ended.stderr

@@ -9,6 +9,7 @@ import pytest
 from dam_sync import __version__
 from dam_sync.cluster import tasks
 from dam_sync.cluster.messages import Joining, WorkerResult
+from dam_sync.cluster.workers import named
 from dam_sync.model.errors import ConfigError
 
 OTHERS = {
@@ -24,3 +25,12 @@ async def test_a_worker_of_another_version_says_so(message: bytes) -> None:
     assert isinstance(reply.error, ConfigError)
     assert "install the same version on every host" in reply.error.hint
     assert reply.left
+
+
+def test_what_is_missing_on_the_host_of_a_worker_is_reported_of_that_worker() -> None:
+    """The variable may well be set where the run was started."""
+    error = ConfigError("state: ${env:STATE_PASSWORD} is not set", hint="export STATE_PASSWORD=… before the command")
+    found = named(error, "tls://10.0.0.7:4100")
+    assert str(found).startswith("the worker tls://10.0.0.7:4100: state: ")
+    assert found.hint.startswith("export STATE_PASSWORD=")
+    assert "on the host of that worker" in found.hint

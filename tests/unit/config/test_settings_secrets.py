@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
+from keyring.backends.fail import Keyring as FailKeyring
 
 from dam_sync.config.secrets import Reference, resolve_secret
 from dam_sync.model.errors import ConfigError
@@ -96,6 +97,36 @@ def test_from_the_keyring(tmp_path: Path) -> None:
         assert "names no user" in refused(tmp_path, "${keyring:dam}").message
     finally:
         keyring.set_keyring(before)
+
+
+class UnlockedElsewhere(MemoryKeyring):
+    """Raises what the library behind a backend raises."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        raise RuntimeError("org.freedesktop.DBus: s3cret")
+
+
+def test_a_keyring_that_fails_in_its_own_way_is_a_configuration_error(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(UnlockedElsewhere())  # type: ignore[no-untyped-call]
+    try:
+        error = refused(tmp_path, "${keyring:dam/sync}")
+    finally:
+        keyring.set_keyring(before)
+    assert "the keyring failed with RuntimeError" in error.message
+    assert "s3cret" not in error.message
+    assert "keyring diagnose" in error.hint
+
+
+def test_without_a_keyring_the_hint_does_not_say_unlock(tmp_path: Path) -> None:
+    before = keyring.get_keyring()
+    keyring.set_keyring(FailKeyring())  # type: ignore[no-untyped-call]
+    try:
+        error = refused(tmp_path, "${keyring:dam/sync}")
+    finally:
+        keyring.set_keyring(before)
+    assert "there is no keyring here" in error.message
+    assert "another reference" in error.hint
 
 
 def test_without_the_keyring_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

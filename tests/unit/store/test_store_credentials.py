@@ -117,7 +117,8 @@ class Story:
 async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Room first, then the call that uses the old one up; then bytes, name, folder; only then the new access token."""
+    """A copy in its place and room first, then the call that uses the old one up; then bytes, name, folder; only then
+    the new access token."""
     folder = tmp_path / "state"
     credentials = FileCredentialStore(folder / "job.vault")
     token = RotatingToken("http://127.0.0.1/token", "client-1", "secret-1", "wrt_1", credentials, "e", SystemClock())
@@ -135,6 +136,9 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
     story.told.append(f"use {(await token.headers())['Authorization']}")
     assert story.told == [
         "flush job.vault.new",
+        "job.vault.new becomes job.vault",
+        "flush state",
+        "flush job.vault.new",
         "send wrt_1",
         "flush job.vault.new",
         "job.vault.new becomes job.vault",
@@ -143,6 +147,25 @@ async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_
     ]
     (name,) = await FileCredentialStore(credentials.path).names("e-")
     assert "wrt_2" in str(await FileCredentialStore(credentials.path).load(name))
+
+
+async def test_a_file_that_cannot_be_replaced_is_refused_before_its_token_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is mounted into a container by itself."""
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "wrt_1")
+
+    def mounted(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(os, "replace", mounted)
+    with pytest.raises(ConfigError, match="the credentials file") as refused:
+        await credentials.load("e")
+    assert "wrt_" not in str(refused.value)
+    assert f"mount the folder {tmp_path}" in refused.value.hint
+    monkeypatch.undo()
+    assert await credentials.load("e") == "wrt_1"
 
 
 async def test_the_first_file_and_its_folders_outlast_a_power_cut(
