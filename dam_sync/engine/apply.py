@@ -286,7 +286,8 @@ class TargetWriter:
         kept = drafted.draft.placements & draft_from_json(link.draft).placements
         file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
         if action.versions:
-            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept)
+            bare = not link.versions
+            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept, bare=bare)
         await self._files.detach(known, action.removals.attachments, journal)
         sent = await self._files.attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)

@@ -247,6 +247,10 @@ class Service(ABC):
         """Adds a file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
+    async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """`replace` for an asset that was made without a file: no file is under way, so nothing is waited for."""
+        await self.replace(asset, content, journal)
+
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
         """Makes an older file version, one of those that `fetch` returns, the current one again. The version that was
         current stays in the history. Other values may become those of that version. Raises NotFound if the asset has no
