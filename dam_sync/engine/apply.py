@@ -266,8 +266,7 @@ class TargetWriter:
         asset, drafted, link = item.asset, item.drafted, item.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
-        journal = self.context.store.journal(item.work, self.context.run.id)
-        known = AssetId(link.target)
+        journal, known = self.context.store.journal(item.work, self.context.run.id), AssetId(link.target)
         settlement = repair.settlement if repair is not None else await self._settled(item, link, action, meant)
         if settlement.open:
             return await self._parked(item, link, settlement)

@@ -187,8 +187,7 @@ class Service(ABC):
         return frozenset()
 
     async def is_trashed(self, asset: AssetId) -> bool:
-        """Whether an asset is in the trash; a service of which `fetch` needs several calls overrides this with one.
-        Raises NotFound."""
+        """Whether an asset is in the trash; overridden where `fetch` needs several calls. Raises NotFound."""
         return (await self.fetch(asset)).status == TRASH
 
     async def find(self, marker: Marker) -> AssetId | None:
@@ -231,6 +230,10 @@ class Service(ABC):
         target. What the service does not say counts as visible to everybody."""
         return Audience(hidden="closed") if draft.closed else Audience()
 
+    def bare_filename(self, draft: Draft) -> str:
+        """The file name of an asset made from this draft without a file; empty if only a file brings one."""
+        return draft.filename
+
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()
@@ -252,9 +255,8 @@ class Service(ABC):
         await self.replace(asset, content, journal)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
-        """Makes an older file version, one of those that `fetch` returns, the current one again. The version that was
-        current stays in the history. Other values may become those of that version. Raises NotFound if the asset has no
-        such version. Safe to repeat."""
+        """Makes an older file version that `fetch` returns the current one again. The one that was current stays in
+        the history. Other values may become those of that version. Raises NotFound without it. Safe to repeat."""
         raise Unsupported("cannot make an older file version the current one")
 
     async def remove(self, asset: AssetId) -> None:

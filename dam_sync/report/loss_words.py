@@ -39,6 +39,7 @@ OF_RULES = {
     "safe_name": "the name has something that some systems refuse, so that the asset gets another",
     "characters that the target avoids": "the target avoids some characters of it, so that the asset gets another",
     "name taken": "another asset of the target has the name, so that this one gets another",
+    "no file": "the target gives a name only to files, and the asset has none",
     "policy versions: current": "the job moves current files only",
     "several": "the target takes one value",
     "first": "only the first of several values is carried",
