@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ async def job_conflicts(
     decided then.
     """
     asked = asked or ConflictRequest()
+    asked = replace(asked, take=asked.take.strip().casefold())
     _refuse_request(asked)
     job, decides = stored_job_of(path), bool(asked.take or asked.decisions)
     async with existing_store(job, clock, read_only=not decides, storage=storage) as store:

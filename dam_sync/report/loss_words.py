@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from dam_sync.model.safe_text import shown_name
+
 OF_PATHS = {
     "versions": "older versions of the file",
     "attachments": "attachments",
@@ -67,7 +69,7 @@ def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
 def part_in_words(path: str) -> str:
     """`the file name`, `places in containers (folder)`, `field title`."""
     if path.startswith("fields."):
-        return f"field {path.removeprefix('fields.').removesuffix('[]')}"
+        return f"field {shown_name(path.removeprefix('fields.').removesuffix('[]'))}"
     head, _, rest = path.partition(".")
     known = OF_PATHS.get(head.removesuffix("[]"), head)
-    return f"{known} ({rest.removesuffix('[]')})" if rest else known
+    return f"{known} ({shown_name(rest.removesuffix('[]'))})" if rest else known

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dam_sync.model.safe_text import visible, visible_lines
+from dam_sync.model.safe_text import shown_name, visible, visible_lines
 from dam_sync.report.verdict import (
     COLUMNS,
     DIFFERENCES,
@@ -83,7 +83,9 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     columns = ("what", "result", "by", "assets", "for example")
     _table(console, "Changed at both services", columns, settled, more=everything)
-    rows = [(loss["path"], loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]]
+    rows = [
+        (shown_name(loss["path"]), loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]
+    ]
     _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
     parked = [
         (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
