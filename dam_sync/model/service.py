@@ -176,9 +176,9 @@ class Service(ABC):
             gone += [] if there else [asset]
         return frozenset(gone)
 
-    def in_trash(self) -> frozenset[AssetId] | None:
-        """What the last listing saw in the trash, if it read all of it; else None. Only of a service where an asset can
-        leave the trash without a new date, so that listings by date miss it. Sends no call."""
+    def in_trash(self) -> Mapping[AssetId, str] | None:
+        """What the last listing saw in the trash, if it read all of it, else None: assets, with a text that depends on
+        what of them is there. Only of a service where they leave the trash without a new date. Sends no call."""
         return None
 
     async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:

@@ -131,7 +131,8 @@ def about_not_renamed(
 
 def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
     """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
-    whys = ((MEMBERSHIPS, "their containers changed"), (RESTORED, "they left the trash of the source"))
+    restored = "they left the trash of the source, or other versions of them are there"
+    whys = ((MEMBERSHIPS, "their containers changed"), (RESTORED, restored))
     notes = [
         f"{counted(found[one], 'asset is', 'assets are')} read again: {why}" for one, why in whys if found.get(one)
     ]
