@@ -264,6 +264,7 @@ class Worker:
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         await self.renamed_containers.keep(asset, draft.placements)
         stuck = self.renamed_containers.stuck(draft.placements)
+        stuck += await self.renamed_containers.merged(asset, draft.placements)
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)

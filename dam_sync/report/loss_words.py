@@ -42,6 +42,7 @@ OF_RULES = {
     "characters that the target avoids": "the target avoids some characters of it, so that the asset gets another",
     "name taken": "another asset of the target has the name, so that this one gets another",
     "no file": "the target gives a name only to files, and the asset has none",
+    "same path": "another one of the source has the same path, so that both become one",
     "policy versions: current": "the job moves current files only",
     "several": "the target takes one value",
     "first": "only the first of several values is carried",
