@@ -113,9 +113,10 @@ def print_table(
     rows: Sequence[Sequence[str]],
     shown: int | None = None,
     more: str = "",
+    total: int | None = None,
 ) -> None:
-    """Print one table: in full, or its first rows and where the others are."""
-    _table(console, title, columns, rows, len(rows) if shown is None else shown, more)
+    """Print one table: in full, or its first rows and where the others are. total: see `Output.table`."""
+    _table(console, title, columns, rows, len(rows) if shown is None else shown, more, total)
 
 
 def plain(text: object, *, lines: bool = False) -> str:
@@ -174,11 +175,13 @@ def _table(
     rows: Iterable[Sequence[str]],
     shown: int = SHOWN,
     more: str = "",
+    total: int | None = None,
 ) -> None:
     rows = list(rows)
     if not rows:
         return
-    left = [_left_out(len(rows) - shown, more)] if len(rows) > shown else []
+    beyond = (len(rows) if total is None else total) - shown
+    left = [_left_out(beyond, more)] if beyond > 0 else []
     rows = rows[:shown]
     if getattr(console, "plain", False):
         _plain_table(console, title, columns, rows, left)
