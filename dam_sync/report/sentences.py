@@ -142,6 +142,15 @@ def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -
     return notes
 
 
+def about_writer(state: str, writer: str, job: str) -> list[str]:
+    """A state that a job of another name wrote. writer: its name, empty if there is none."""
+    text = (
+        f"the state {state} was written by a job called {writer}, and this one is called {job}: unless the job was "
+        "renamed, correct `state:` in the job file"
+    )
+    return [text] if writer else []
+
+
 def about_corrections(values: int, assets: int) -> list[str]:
     """Values that people gave in place of failed ones."""
     if not values:
