@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MARK = "\ufeff"
 PROBE_BYTES = 64 * 1024
+OWNER_FOLDER, SHARED_FOLDER = 0o700, 0o755
 ELSEWHERE = "free some space there, or name a file on another disk"
 
 
@@ -29,7 +30,7 @@ def atomic_write(path: Path, what: str, *, shared: bool = False) -> Iterator[IO[
     the file cannot be written.
     """
     with _explained(path, what):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, shared=shared)
         apart = path.exists() and not path.is_file()  # a pipe or device cannot be replaced
         handle, part = (_opened_device(path), path) if apart else _new_beside(path)
         try:
@@ -59,18 +60,28 @@ def csv_file(path: Path, what: str) -> Iterator[Writer]:
         yield csv.writer(out)
 
 
-def prove_writable(path: Path | None, what: str) -> None:
-    """Raise ConfigError or DiskFull now rather than after days of work; leaves nothing behind."""
+def prove_writable(path: Path | None, what: str, *, shared: bool = False) -> None:
+    """Raise ConfigError or DiskFull now rather than after days of work; leaves nothing behind but the folder. shared:
+    as for `atomic_write`."""
     if path is None or (path.exists() and not path.is_file()):
         return
     with _explained(path, what):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, shared=shared)
         handle, probe = _new_beside(path)
         try:
             with os.fdopen(handle, "wb") as out:
                 out.write(bytes(PROBE_BYTES))
         finally:
             probe.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path, *, shared: bool = False) -> None:
+    """Create a folder and those above it that are missing, whatever the umask: only their owner can enter them, or if
+    they are `shared`, nobody else can write there. Raises OSError."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=SHARED_FOLDER if shared else OWNER_FOLDER, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # where something else has its name
 
 
 def _shared_mode(path: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,13 @@ AGAIN = "write the list again with `conflicts JOB -o FILE`"
 class ConflictRequest:
     """What to do with open conflicts. take: `source` or `target`, for those of the assets `only`, or for all; export: a
     CSV to write; decisions: the same CSV, with its column `decision` filled in; without those of assets that are not
-    among `only`."""
+    among `only`; at_most: how many of them are returned, which `count` does not depend on."""
 
     take: str = ""
     only: frozenset[str] = field(default_factory=frozenset)
     export: Path | None = None
     decisions: Path | None = None
+    at_most: int | None = None
 
 
 async def job_conflicts(
@@ -51,6 +52,7 @@ async def job_conflicts(
     decided then.
     """
     asked = asked or ConflictRequest()
+    asked = replace(asked, take=asked.take.strip().casefold())
     _refuse_request(asked)
     job, decides = stored_job_of(path), bool(asked.take or asked.decisions)
     async with existing_store(job, clock, read_only=not decides, storage=storage) as store:
@@ -62,10 +64,9 @@ async def job_conflicts(
             taken = await store.decide_conflicts(await _decisions(store, asked.decisions, asked.only))
         if asked.export is not None:
             await _export(store, asked.export, asked.only)
-        rows = [_as_json(row) async for row in _conflicts(store, asked.only)]
-    decided = sum(1 for row in rows if row["decision"])
-    assets = len({row["asset"] for row in rows})
-    return {"count": len(rows), "assets": assets, "decided": decided, "taken": taken, "conflicts": rows}
+        rows = [_as_json(row) for row in await _first(store, asked)]
+        count, assets, decided = await store.conflict_counts(asked.only)
+    return {"count": count, "assets": assets, "decided": decided, "taken": taken, "conflicts": rows}
 
 
 def _refuse_request(asked: ConflictRequest) -> None:
@@ -88,6 +89,16 @@ async def _conflicts(store: SqlStore, only: frozenset[str]) -> AsyncIterator[Con
         for row in rows:
             if not only or row.asset in only:
                 yield row
+
+
+async def _first(store: SqlStore, asked: ConflictRequest) -> list[ConflictRow]:
+    """As many as are asked for."""
+    found: list[ConflictRow] = []
+    async for row in _conflicts(store, asked.only):
+        if asked.at_most is not None and len(found) >= asked.at_most:
+            break
+        found.append(row)
+    return found
 
 
 async def _keys(store: SqlStore, only: frozenset[str]) -> AsyncIterator[tuple[str, str, str]]:

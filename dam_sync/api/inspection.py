@@ -12,8 +12,8 @@ from dam_sync.api.job_file import job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.inventory.gather import Inspection
 from dam_sync.engine.inventory.reading import Sampling
-from dam_sync.model.errors import ConfigError
-from dam_sync.model.inventory import Inventory
+from dam_sync.model.errors import ConfigError, DamSyncError, Rejected
+from dam_sync.model.inventory import Inventory, SideInventory
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
@@ -25,6 +25,7 @@ from dam_sync.transfer.content import MemoryBudget
 SIDES = ("source", "target")
 FIRST = "2000"
 """Assets that are read if no sample is asked for."""
+REFUSED = "nothing was written; check the options of the {} in the job file, and run again with -v to see the call"
 
 
 async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str = FIRST, side: str = "") -> Inventory:
@@ -47,9 +48,19 @@ async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str =
                 options.progress.target_calls = calls
             kind = job.source.kind if role == "source" else job.target.kind
             not_moved = (options.connectors or discover())[kind].not_moved
-            found.append(await Inspection(role, kind, service, not_moved, sampling, options).run())
+            found.append(await _inventory(Inspection(role, kind, service, not_moved, sampling, options)))
     ended = options.clock.now()
     return Inventory(job.name, instant_text(started), instant_text(ended), tuple(found))
+
+
+async def _inventory(side: Inspection) -> SideInventory:
+    """Raises what the service raises. A call that it refuses ends this command: there is no asset to set aside."""
+    try:
+        return await side.run()
+    except Rejected as error:
+        hint = error.within(hint=REFUSED.format(side.role)).hint
+        at = {"service": error.service, "operation": error.operation, "asset": error.asset, "code": error.code}
+        raise DamSyncError(error.message, hint=hint, **at) from error
 
 
 def _calls_of(service: Service) -> int:

@@ -13,6 +13,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.report.sentences import about_writer
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.note_keys import REFUSED_RUN, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_of
@@ -139,12 +140,7 @@ def _written_by(job: JobConfig, standing: Standing) -> dict[str, Any]:
 
 def _notes(job: JobConfig, standing: Standing, former: Sequence[str]) -> dict[str, Any]:
     """What does not fit between the state and the job file; nothing otherwise."""
-    notes = []
-    if writer := _written_by(job, standing).get("written by"):
-        notes.append(
-            f"the state {job.state_name} was written by a job called {writer}, and this one is called {job.name}: "
-            "unless the job was renamed, correct `state:` in the job file"
-        )
+    notes = about_writer(job.state_name, _written_by(job, standing).get("written by", ""), job.name)
     if former:
         notes.append(
             f"the library was sorted into waves that the job file does not have any more ({', '.join(former)}): a wave "

@@ -21,7 +21,7 @@ from dam_sync.api.reports.asset_rows import write_assets
 from dam_sync.api.reports.differences import differences_to
 from dam_sync.api.reports.kept_reports import keep_report, keep_verification
 from dam_sync.api.reports.run_record import add_spent, books_of, counting, keep_recording, keep_spent
-from dam_sync.api.reports.run_report import Done, bare_report, report_of
+from dam_sync.api.reports.run_report import Done, about_other_job, bare_report, report_of
 from dam_sync.api.stored_job import existing_store, refusing_strange_values, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
@@ -234,7 +234,7 @@ async def verify_job(
         report = bare_report("verify", opened, context)
         report.verdict = verdict.as_json()
         await add_names(report, store)
-        report.notes.extend(await _probation(context))
+        report.notes.extend([*await about_other_job(job, store), *await _probation(context)])
         report.notes.extend([] if await store.anything_moved() else sentences.about_nothing_moved())
         report.notes.extend(sentences.about_unsorted(verifier.unsorted))
         report.notes.extend(sentences.about_unread(verifier.unread_containers))

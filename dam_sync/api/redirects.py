@@ -59,7 +59,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
     job = job_of(path, options.connectors)
     _refuse_replaced(asked, path, options)
     for file in (asked.table, asked.nginx, asked.apache, asked.apache_map):
-        prove_writable(file, RULES)
+        prove_writable(file, RULES, shared=True)
     async with AsyncExitStack() as stack:
         async with existing_store(job, options.clock, read_only=True, storage=options.storage):
             pass

@@ -85,11 +85,12 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
         progress = options.progress
         elapsed = max(0.001, options.clock.monotonic() - began)
         source, target = progress.source_calls(), progress.target_calls()
-        still = (progress.expected or 0) - progress.done
+        expected = progress.foreseen
+        still = (expected or 0) - progress.done
         left = duration(elapsed / progress.done * still) if progress.done > 20 and still > 0 else ""
         return {
             "phase": progress.phase,
-            "expected": progress.expected,
+            "expected": expected,
             "done": progress.done,
             "moves": progress.phase in WITH_ASSETS,
             "bytes": progress.bytes_so_far,

@@ -30,10 +30,13 @@ async def job_errors(
     retry: bool,
     clock: Clock = SYSTEM_CLOCK,
     storage: Storage | None = None,
+    *,
+    at_most: int | None = None,
 ) -> dict[str, Any]:
-    """`errors`: parked assets by cause; `retry` puts them back into the queue. unfinished: the last run, if it was
-    stopped or killed, otherwise 0; running: the last run, if it is under way, otherwise 0; rollback: the run of which
-    the rollback is not finished, otherwise 0."""
+    """`errors`: parked assets by cause; `retry` puts them back into the queue. at_most: how many of them are returned;
+    count: of all; values: whether any is parked for values. unfinished: the last run, if it was stopped or killed,
+    otherwise 0; running: the last run, if it is under way, otherwise 0; rollback: the run of which the rollback is not
+    finished, otherwise 0."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
@@ -43,14 +46,15 @@ async def job_errors(
             for cause, operation, hint, count, example in known
             if not causes or cause in causes
         ]
-        rows = await _parked(store, causes)
+        rows, values = await _parked(store, causes, at_most), await store.any_failed(causes)
+        count = sum(many for cause, _, _, many, _ in known if not causes or cause in causes)
         retried = await store.unpark(list(causes) or None) if retry else 0
         last = await store.runs(at_most=1)
         shown = shown_state(last[0], clock.now(), process_exists) if last else DONE
         running = last[0].id if shown == RUNNING else 0
         stopped = last[0].id if shown not in (RUNNING, DONE) else 0
         unfinished = {"unfinished": stopped, "running": running, "rollback": await _open_rollback(store)}
-        return {"count": len(rows), "causes": groups, "assets": rows, "retried": retried, **unfinished}
+        return {"count": count, "causes": groups, "assets": rows, "values": values, "retried": retried, **unfinished}
 
 
 async def open_rollback(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK, storage: Storage | None = None) -> int:
@@ -84,15 +88,16 @@ async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
     return [*await store.parked_causes(), *await store.refused_causes()]
 
 
-async def _parked(store: SqlStore, causes: Sequence[str]) -> list[dict[str, Any]]:
+async def _parked(store: SqlStore, causes: Sequence[str], at_most: int | None) -> list[dict[str, Any]]:
+    page = PAGE if causes or at_most is None else min(PAGE, at_most)
     found: list[dict[str, Any]] = []
     for listing in (store.parked, store.refused):
         offset = 0
-        while rows := await listing(limit=PAGE, offset=offset):
+        while (at_most is None or len(found) < at_most) and (rows := await listing(limit=page, offset=offset)):
             offset += len(rows)
             failed = await _failed_values(store, [row.asset for row in rows])
             found += [{**row, "failed": failed.get(row["asset"], [])} for row in _shown(rows, causes)]
-    return found
+    return found[:at_most]
 
 
 async def _failed_values(store: SqlStore, assets: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

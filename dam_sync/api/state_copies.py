@@ -31,9 +31,7 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
         await store.copy_to(target)
-    # a disk that takes no writes is a reason to export, and `check` only says less
-    with suppress(DamSyncError), atomic_write(_exported(job), "the time of the export") as out:
-        out.write(f"{instant_text(clock.now())}\n{target.absolute()}\n")
+    _note_copy(job, target, clock)
     return {"state": job.state_name, "copy": str(target), "bytes": target.stat().st_size}
 
 
@@ -59,8 +57,15 @@ async def job_gc(path: Path | JobConfig, older_than: str, clock: Clock = SYSTEM_
     }
 
 
+def _note_copy(job: JobConfig, copy: Path, clock: Clock) -> None:
+    """Record that this file is a complete copy of the state as it is now. A disk that takes no writes is a reason to
+    export, and without the record `check` only says less."""
+    with suppress(DamSyncError), atomic_write(_exported(job), "the time of the export") as out:
+        out.write(f"{instant_text(clock.now())}\n{copy.absolute()}\n")
+
+
 def last_export(job: JobConfig) -> datetime | None:
-    """When the state was last exported, according to the file next to it."""
+    """When the state was last exported, or replaced by an export, according to the file next to it."""
     try:
         return parse_instant(_exported(job).read_text(encoding="utf-8")[:200].splitlines()[0])
     except (OSError, ValueError, IndexError):
@@ -84,6 +89,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
         await _prepare(fresh, job, export, clock)
         kept = await _put_aside(job, clock)
         await _replace(fresh, job.state_place, clock)
+        _note_copy(job, export, clock)
     finally:
         for name in ("", *HELPERS):
             fresh.with_name(fresh.name + name).unlink(missing_ok=True)

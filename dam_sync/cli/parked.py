@@ -64,7 +64,8 @@ async def _parked(
 ) -> None:
     from dam_sync.api.state_commands import job_errors
 
-    parked = await job_errors(job, causes, retry, options.clock)
+    at_most = SHOWN if csv_file is None and not output.as_json else None
+    parked = await job_errors(job, causes, retry, options.clock, at_most=at_most)
     if csv_file is not None:
         from dam_sync.api.corrections import export_errors  # loads the mapping language
 
@@ -76,7 +77,7 @@ async def _parked(
     output.written(csv_file)
     if retry:
         output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
-    values = any(row["failed"] for row in parked["assets"])
+    values = parked["values"]
     stopped = bool(parked["unfinished"])
     rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"], "running": bool(parked["running"])}
     rest["listed"] = csv_file
@@ -92,7 +93,7 @@ def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]
     every = f"`errors {job} --csv FILE` lists all"
-    output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown, SHOWN, every)
+    output.table("Assets", ("id", "file name", "title", "URL", "what happened"), shown, SHOWN, every, parked["count"])
 
 
 async def _import(output: Output, job: Path, filled: Path, options: RunOptions) -> None:

@@ -68,7 +68,8 @@ def conflicts(
     from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 
     async def act(options: RunOptions) -> int:
-        asked = ConflictRequest(take, frozenset(only or ()), out, decisions)
+        at_most = None if output.as_json else SHOWN
+        asked = ConflictRequest(take, frozenset(only or ()), out, decisions, at_most)
         data = await job_conflicts(job, asked, options.clock)
         undecided = data["count"] - data["decided"]
         if output.as_json:
@@ -94,7 +95,7 @@ def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
         rows.append((row["asset"], row["filename"], row["value"], *sides, row["decision"] or row["why"]))
     title = f"Conflicts: {data['count']:,} in {counted(data['assets'], 'asset')}, {data['decided']:,} decided"
     columns = ("asset", "file name", "value", *SIDES, "decision")
-    output.table(title, columns, rows, SHOWN, f"`conflicts {job} -o FILE` lists all")
+    output.table(title, columns, rows, SHOWN, f"`conflicts {job} -o FILE` lists all", data["count"])
 
 
 ACTIONS = {

@@ -13,13 +13,14 @@ from dam_sync.mapping.accounts import count_values
 from dam_sync.mapping.coverage import NOT_HELD
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.account import LOST, READ, TRANSFORMED, WRITTEN, Account, AccountKey, Imbalance, parked_account
-from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.asset import Asset, Draft, Loss
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import InternalError
 from dam_sync.model.values import Json
 from dam_sync.store.rows import Outcome
 
 NAME_TAKEN = "name taken"  # the rule of a loss: the asset gets another file name
+NO_FILE = "no file"  # the rule of a loss: without a file the target keeps no file name
 RECOUNT_HINT = "this is a bug in dam-sync; please report it. `run JOB --full` reads and counts every asset again"
 
 
@@ -38,10 +39,18 @@ def account_of(
     account[AccountKey(VERSIONS, LOST, BEHIND)] += behind
     if any(loss.path == "filename" and loss.rule == NAME_TAKEN for loss in losses):
         _turn(account, "filename", TRANSFORMED, NAME_TAKEN)
+    if any(loss.path == "filename" and loss.rule == NO_FILE for loss in losses):
+        _turn(account, "filename", LOST, NO_FILE)
     if "filename" in fixed_among(instead, context.target_schema):
         _turn(account, "filename", LOST, FIXED)
     account.update(AccountKey(rule, given) for rule, given in drafted.filled.items())
     return +account
+
+
+def bare_names(asset: Asset, draft: Draft, context: RunContext) -> tuple[Loss, ...]:
+    """The file name of an asset without a file, as a loss where the target does not keep it."""
+    kept = asset.file is not None or context.target.bare_filename(draft) == draft.filename
+    return () if kept else (Loss("filename", NO_FILE, draft.filename),)
 
 
 def with_parked_account(context: RunContext, outcome: Outcome, asset: Asset | None) -> Outcome:

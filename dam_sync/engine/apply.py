@@ -266,8 +266,7 @@ class TargetWriter:
         asset, drafted, link = item.asset, item.drafted, item.link
         if link is None:
             raise ContractBroken("an update without a link", asset=asset.id)
-        journal = self.context.store.journal(item.work, self.context.run.id)
-        known = AssetId(link.target)
+        journal, known = self.context.store.journal(item.work, self.context.run.id), AssetId(link.target)
         settlement = repair.settlement if repair is not None else await self._settled(item, link, action, meant)
         if settlement.open:
             return await self._parked(item, link, settlement)
@@ -286,7 +285,8 @@ class TargetWriter:
         kept = drafted.draft.placements & draft_from_json(link.draft).placements
         file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
         if action.versions:
-            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept)
+            bare = not link.versions
+            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept, bare=bare)
         await self._files.detach(known, action.removals.attachments, journal)
         sent = await self._files.attach(known, action.attachments, journal, again)
         link = action.removals.applied(link)

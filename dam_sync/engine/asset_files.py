@@ -34,10 +34,13 @@ class FileWriter:
         journal: Journal,
         again: int | None = None,
         places: frozenset[Placement] = frozenset(),
+        *,
+        bare: bool = False,
     ) -> FileRef | None:
         """Add each version once; returns the last file as it was sent, if this attempt sent it. places: where the asset
-        was before, so that the last version takes the place of the one before."""
-        sent = None
+        was before, so that the last version takes the place of the one before. bare: the asset was made without a
+        file, and none was sent since."""
+        sent, target = None, self.context.target
         for file in versions:
             name = journal_names.version(version_key(file), again)
 
@@ -45,7 +48,8 @@ class FileWriter:
                 nonlocal sent
                 async with self.contents(file, draft, current) as content:
                     scoped = NamespacedJournal(journal, journal_names.inside(name))
-                    await self.context.target.replace(made, content, scoped)
+                    write = target.give_first_file if bare and file == versions[0] else target.replace
+                    await write(made, content, scoped)
                     sent = as_uploaded(content)
                 if file == versions[-1]:
                     await self._carry_memberships(made, places)

@@ -135,6 +135,9 @@ class DryTarget(Service):
     def audience(self, draft: Draft) -> Audience:
         return self._target.audience(draft)
 
+    def bare_filename(self, draft: Draft) -> str:
+        return self._target.bare_filename(draft)
+
     async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         return await self._target.public_links(asset)
 
@@ -171,6 +174,10 @@ class DryTarget(Service):
         else:
             self._estimate(file, content.size)
         self._save(asset, file)
+
+    async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """Nothing is sent."""
+        await self.replace(asset, content, journal)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
         """Nothing is sent."""

@@ -12,7 +12,7 @@ from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.conflict import FILE
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import LEFT, LinkRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,8 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
     """Everything that was moved (the `kept` versions, and the attachments of the link) compared with what the target
     returns."""
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
-    _pair_versions(found, asset, actual, kept, link)
-    found.left = [file for part, file in found.missing if part == VERSIONS and _is_left(file, link)]
-    found.missing = [(part, file) for part, file in found.missing if part != VERSIONS or not _is_left(file, link)]
+    found.left = [file for file in kept[:-1] if _is_left(file, link)] if VERSIONS not in found.unread else []
+    _pair_versions(found, asset, actual, [file for file in kept if file not in found.left], link)
     if ATTACHMENTS not in found.unread:
         _pair_attachments(found, asset, actual, link)
     return found
@@ -142,10 +141,10 @@ def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequen
         found.pairs.append(FilePair(FILE, FILE, kept[-1], actual.versions[-1], _current_as_sent(kept[-1], link)))
     if VERSIONS in found.unread:
         return
-    older, left = list(kept[:-1]), list(actual.versions[:-1])
-    for number, ours in reversed(list(enumerate(older, 1))):
-        aligned = len(kept) == len(actual.versions)
-        spot = number - 1 if aligned else _last_alike(ours, left)
+    left, aligned = list(actual.versions[:-1]), len(kept) == len(actual.versions)
+    written = _as_written(actual, link)
+    for number, ours in reversed(list(enumerate(kept[:-1], 1))):
+        spot = number - 1 if aligned else _spot_of(ours, left, written)
         if spot is None:
             found.missing.append((VERSIONS, ours))
         else:
@@ -155,7 +154,19 @@ def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequen
         found.extra += [(VERSIONS, file) for file in _added_versions(found, asset, actual, len(link.versions))]
 
 
-def _last_alike(ours: FileRef, theirs: Sequence[FileRef]) -> int | None:
+def _as_written(actual: Asset, link: LinkRow) -> Sequence[str]:
+    """The keys of the versions of the target in their order, if it has as many as were written: also of those that
+    left the source. Empty if it has more or less."""
+    return [key.removeprefix(LEFT) for key in link.versions] if len(link.versions) == len(actual.versions) else ()
+
+
+def _spot_of(ours: FileRef, theirs: Sequence[FileRef], written: Sequence[str]) -> int | None:
+    """Where this version is among these of the target. Files of one size are told apart by the order in which they were
+    written where both services have no digest in common."""
+    key = version_key(ours)
+    spot = written.index(key) if key in written else len(theirs)
+    if spot < len(theirs) and ours.agrees(theirs[spot]):
+        return spot
     return next((spot for spot in reversed(range(len(theirs))) if ours.agrees(theirs[spot])), None)
 
 

@@ -82,7 +82,7 @@ async def under_lease(
 
 async def _phases(context: RunContext) -> None:
     journal, naming = context.store.run_journal(CONTAINERS), context.target_schema.naming
-    containers = TargetContainers(context.target, journal, naming, shared=context.shared)
+    containers = TargetContainers(context.target, journal, naming, shared=context.shared, go_on=context.refuse_hurried)
     if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)

@@ -144,6 +144,11 @@ class RunContext:
         if self.stop.reason:
             raise StopRequested(self.stop.reason, hint="run the same command again to continue")
 
+    def refuse_hurried(self) -> None:
+        """Raises StopRequested once what was begun is to be released, too."""
+        if self.hurries:
+            self.refuse_stopped()
+
     def note_key(self, key: str) -> str:
         """The key of a note of which each wave has its own."""
         return key if self.wave is None else self.wave.note_key(key)

@@ -34,6 +34,7 @@ async def write_memberships(context: RunContext) -> None:
         await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
     journal = context.store.run_journal(_scope(context))
     while (pending := await context.store.next_placements(context.target.limits.member_batch)) is not None:
+        context.refuse_stopped()
         await _write_memberships(context, journal, *pending)
 
 
@@ -101,6 +102,7 @@ async def write_relations(context: RunContext) -> None:
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
+            context.refuse_stopped()
             after = row.seq
             if not row.owner_target or not row.other_target:
                 continue
@@ -115,6 +117,7 @@ async def _remove_relations(context: RunContext, journal: Journal) -> None:
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
         for row in rows:
+            context.refuse_stopped()
             after = row.seq
             if row.owner_target and row.other_target:
                 await _write_relation(context, journal, row, adds=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -39,6 +39,7 @@ class TargetContainers:
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
     stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
     shared: SharedTarget = UNSHARED
+    go_on: Callable[[], None] = lambda: None  # before one is made: one asset may be in thousands; raises StopRequested
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -223,6 +224,7 @@ class TargetContainers:
         if Operation.ENSURE_CONTAINER not in self.target.capabilities:
             raise Unsupported(f"the target has no {kind} {Placement(kind, path).text} and does not accept a new one")
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
+        self.go_on()
 
         async def make() -> Json:
             made = await self.target.ensure_container(kind, path, parent)

@@ -8,7 +8,6 @@ from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all
-from dam_sync.model.asset import AssetId
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
@@ -43,19 +42,21 @@ async def read_unlisted(context: RunContext) -> None:
 
 
 async def _restored(context: RunContext, *, unlisted: bool) -> None:
-    """Assets that left the trash since the listing before, and are not gone."""
+    """Assets that left the trash since the listing before, or of which other versions are there, and that are not
+    gone."""
     now = context.source.in_trash()
     if now is None:
         return
     store, key = context.store, context.note_key(TRASH_SEEN)
-    before = frozenset(map(AssetId, await store.get_meta(key) or ()))
-    left = sorted(before - now)
+    kept = await store.get_meta(key) or {}
+    before = kept if isinstance(kept, dict) else dict.fromkeys(kept)  # a state of an older release has a list
+    left = sorted(asset for asset, seen in before.items() if asset not in now or seen not in (None, now[asset]))
     if unlisted and left:
         gone = await context.source.missing(left, context.clock.now())
         back = [asset for asset in left if asset not in gone]
         context.tallies.read_again[RESTORED] += await store.read_again(context.run.id, back, deleted=True)
     if now != before:
-        await store.set_meta(key, sorted(now))
+        await store.set_meta(key, dict(sorted(now.items())))
 
 
 async def _changed_members(context: RunContext, *, unlisted: bool) -> None:

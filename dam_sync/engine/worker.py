@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.accounts import NAME_TAKEN
+from dam_sync.engine.accounts import NAME_TAKEN, bare_names
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
@@ -264,9 +264,11 @@ class Worker:
         draft = replace(draft, placements=await self.containers.resolve(draft.placements))
         await self.renamed_containers.keep(asset, draft.placements)
         stuck = self.renamed_containers.stuck(draft.placements)
+        stuck += await self.renamed_containers.merged(asset, draft.placements)
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
-        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *stuck)
+        bare = bare_names(asset, draft, self.context)
+        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:

@@ -10,9 +10,10 @@ LONGEST_CELL = 64 * 1024 * 1024  # characters; no file that is read has more
 csv.field_size_limit(LONGEST_CELL)
 
 
-def delimiter_of(header: str) -> str:
-    """What separates the cells of a CSV file with this first line."""
-    return max(DELIMITERS, key=header.count)
+def delimiter_of(header: str | bytes, among: str = DELIMITERS) -> str:
+    """Which of these separates the cells of a CSV file with this first line, in any encoding that has ASCII."""
+    text = header.decode("latin-1") if isinstance(header, bytes) else header
+    return max(among, key=text.count)
 
 
 def rows_of(lines: Iterable[str], delimiter: str = ",") -> Iterator[list[str]]:

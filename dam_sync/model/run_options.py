@@ -76,6 +76,12 @@ class Progress:
         """Show what assets wait for besides the phase."""
         self.looking = what, until
 
+    @property
+    def foreseen(self) -> int | None:
+        """How many assets there are to complete, as far as that is known: never less than are completed."""
+        known = self.expected if self.total is None else self.total
+        return None if known is None else max(known, self.done)
+
     def begin(self, phase: str) -> None:
         """Start counting from zero."""
         self.phase, self.expected, self.total = phase, None, None

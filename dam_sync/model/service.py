@@ -176,9 +176,9 @@ class Service(ABC):
             gone += [] if there else [asset]
         return frozenset(gone)
 
-    def in_trash(self) -> frozenset[AssetId] | None:
-        """What the last listing saw in the trash, if it read all of it; else None. Only of a service where an asset can
-        leave the trash without a new date, so that listings by date miss it. Sends no call."""
+    def in_trash(self) -> Mapping[AssetId, str] | None:
+        """What the last listing saw in the trash, if it read all of it, else None: assets, with a text that depends on
+        what of them is there. Only of a service where they leave the trash without a new date. Sends no call."""
         return None
 
     async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
@@ -187,8 +187,7 @@ class Service(ABC):
         return frozenset()
 
     async def is_trashed(self, asset: AssetId) -> bool:
-        """Whether an asset is in the trash; a service of which `fetch` needs several calls overrides this with one.
-        Raises NotFound."""
+        """Whether an asset is in the trash; overridden where `fetch` needs several calls. Raises NotFound."""
         return (await self.fetch(asset)).status == TRASH
 
     async def find(self, marker: Marker) -> AssetId | None:
@@ -231,6 +230,10 @@ class Service(ABC):
         target. What the service does not say counts as visible to everybody."""
         return Audience(hidden="closed") if draft.closed else Audience()
 
+    def bare_filename(self, draft: Draft) -> str:
+        """The file name of an asset made from this draft without a file; empty if only a file brings one."""
+        return draft.filename
+
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()
@@ -247,10 +250,13 @@ class Service(ABC):
         """Adds a file version, which becomes the current one."""
         raise Unsupported("cannot add file versions")
 
+    async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """`replace` for an asset that was made without a file: no file is under way, so nothing is waited for."""
+        await self.replace(asset, content, journal)
+
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
-        """Makes an older file version, one of those that `fetch` returns, the current one again. The version that was
-        current stays in the history. Other values may become those of that version. Raises NotFound if the asset has no
-        such version. Safe to repeat."""
+        """Makes an older file version that `fetch` returns the current one again. The one that was current stays in
+        the history. Other values may become those of that version. Raises NotFound without it. Safe to repeat."""
         raise Unsupported("cannot make an older file version the current one")
 
     async def remove(self, asset: AssetId) -> None:

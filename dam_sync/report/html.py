@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from dam_sync.model.safe_text import visible_lines
+from dam_sync.model.safe_text import shown_name, visible_lines
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.terminal import TITLES, duration
 from dam_sync.report.verdict import (
@@ -46,7 +46,7 @@ _templates = Environment(
     lstrip_blocks=True,
     finalize=lambda value: visible_lines(value) if type(value) is str else value,
 )
-_templates.globals |= {"agreed": agreed, "counted": counted}
+_templates.globals |= {"agreed": agreed, "counted": counted, "shown_name": shown_name}
 
 
 def render_html(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from dam_sync.model.safe_text import shown_name
+
 OF_PATHS = {
     "versions": "older versions of the file",
     "attachments": "attachments",
@@ -39,6 +41,8 @@ OF_RULES = {
     "safe_name": "the name has something that some systems refuse, so that the asset gets another",
     "characters that the target avoids": "the target avoids some characters of it, so that the asset gets another",
     "name taken": "another asset of the target has the name, so that this one gets another",
+    "no file": "the target gives a name only to files, and the asset has none",
+    "same path": "another one of the source has the same path, so that both become one",
     "policy versions: current": "the job moves current files only",
     "several": "the target takes one value",
     "first": "only the first of several values is carried",
@@ -66,7 +70,7 @@ def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
 def part_in_words(path: str) -> str:
     """`the file name`, `places in containers (folder)`, `field title`."""
     if path.startswith("fields."):
-        return f"field {path.removeprefix('fields.').removesuffix('[]')}"
+        return f"field {shown_name(path.removeprefix('fields.').removesuffix('[]'))}"
     head, _, rest = path.partition(".")
     known = OF_PATHS.get(head.removesuffix("[]"), head)
-    return f"{known} ({rest.removesuffix('[]')})" if rest else known
+    return f"{known} ({shown_name(rest.removesuffix('[]'))})" if rest else known

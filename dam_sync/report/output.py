@@ -148,10 +148,12 @@ class Output:
         rows: Sequence[Sequence[str]],
         shown: int | None = None,
         more: str = "",
+        total: int | None = None,
     ) -> None:
-        """Print one table: in full, or its first rows and where the others are."""
+        """Print one table: in full, or its first rows and where the others are. total: the number of all rows, if
+        `rows` are only those that are shown."""
         with self._results():
-            print_table(self.out, title, columns, rows, shown, more)
+            print_table(self.out, title, columns, rows, shown, more, total)
 
     def data(self, data: Any) -> None:
         """Print JSON on stdout."""

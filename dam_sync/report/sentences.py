@@ -131,7 +131,8 @@ def about_not_renamed(
 
 def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -> list[str]:
     """Assets that are read again by their ids, by reason. rotation: which part, counted from 0, of how many."""
-    whys = ((MEMBERSHIPS, "their containers changed"), (RESTORED, "they left the trash of the source"))
+    restored = "they left the trash of the source, or other versions of them are there"
+    whys = ((MEMBERSHIPS, "their containers changed"), (RESTORED, restored))
     notes = [
         f"{counted(found[one], 'asset is', 'assets are')} read again: {why}" for one, why in whys if found.get(one)
     ]
@@ -139,6 +140,15 @@ def about_read_again(found: Mapping[str, int], rotation: Sequence[int] | None) -
         part, parts = rotation
         notes.append(f"rotation, part {part + 1} of {parts}: {found.get(ROTATION, 0):,} known assets are compared")
     return notes
+
+
+def about_writer(state: str, writer: str, job: str) -> list[str]:
+    """A state that a job of another name wrote. writer: its name, empty if there is none."""
+    text = (
+        f"the state {state} was written by a job called {writer}, and this one is called {job}: unless the job was "
+        "renamed, correct `state:` in the job file"
+    )
+    return [text] if writer else []
 
 
 def about_corrections(values: int, assets: int) -> list[str]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dam_sync.model.safe_text import visible, visible_lines
+from dam_sync.model.safe_text import shown_name, visible, visible_lines
 from dam_sync.report.verdict import (
     COLUMNS,
     DIFFERENCES,
@@ -83,7 +83,9 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     columns = ("what", "result", "by", "assets", "for example")
     _table(console, "Changed at both services", columns, settled, more=everything)
-    rows = [(loss["path"], loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]]
+    rows = [
+        (shown_name(loss["path"]), loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]
+    ]
     _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
     parked = [
         (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
@@ -111,9 +113,10 @@ def print_table(
     rows: Sequence[Sequence[str]],
     shown: int | None = None,
     more: str = "",
+    total: int | None = None,
 ) -> None:
-    """Print one table: in full, or its first rows and where the others are."""
-    _table(console, title, columns, rows, len(rows) if shown is None else shown, more)
+    """Print one table: in full, or its first rows and where the others are. total: see `Output.table`."""
+    _table(console, title, columns, rows, len(rows) if shown is None else shown, more, total)
 
 
 def plain(text: object, *, lines: bool = False) -> str:
@@ -172,11 +175,13 @@ def _table(
     rows: Iterable[Sequence[str]],
     shown: int = SHOWN,
     more: str = "",
+    total: int | None = None,
 ) -> None:
     rows = list(rows)
     if not rows:
         return
-    left = [_left_out(len(rows) - shown, more)] if len(rows) > shown else []
+    beyond = (len(rows) if total is None else total) - shown
+    left = [_left_out(beyond, more)] if beyond > 0 else []
     rows = rows[:shown]
     if getattr(console, "plain", False):
         _plain_table(console, title, columns, rows, left)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, bindparam, case, delete, func, insert, select, true, tuple_, update
 
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import ConflictRow
@@ -26,6 +26,19 @@ class ConflictRepository(Repository):
         where = tuple_(CONFLICTS.c.asset, CONFLICTS.c.path) > after
         chosen = select(CONFLICTS).where(where).order_by(CONFLICTS.c.asset, CONFLICTS.c.path).limit(at_most)
         return await self._read(lambda c: _rows(c, chosen))
+
+    async def conflict_counts(self, assets: Collection[str] = ()) -> tuple[int, int, int]:
+        """How many there are, in how many assets, and how many of them are decided; of these assets, or of all."""
+        decided = func.sum(case((CONFLICTS.c.decision == "", 0), else_=1))
+        chosen = select(func.count(), func.count(CONFLICTS.c.asset.distinct()), decided)
+        parts = [CONFLICTS.c.asset.in_(piece) for piece in pieces(assets)] if assets else [true()]
+
+        def job(c: Connection) -> tuple[int, int, int]:
+            found = [[number or 0 for number in c.execute(chosen.where(part)).one()] for part in parts]
+            many, of, done = (sum(each) for each in zip(*found, strict=True))
+            return many, of, done
+
+        return await self._read(job)
 
     async def conflicts_of(self, assets: Sequence[str]) -> list[ConflictRow]:
         """Those of some assets."""

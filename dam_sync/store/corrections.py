@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.journal_names import correction
@@ -13,7 +13,7 @@ from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.ledger import append
 from dam_sync.store.rows import CorrectionRow, LedgerRow
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import CORRECTION, LINK, WORK
+from dam_sync.store.tables import CORRECTION, LINK, PARKED, WORK
 from dam_sync.store.upsert import upsert
 
 NONE = "null"  # no person gave anything yet
@@ -60,6 +60,13 @@ class CorrectionRepository(Repository):
             return [_row(row) for some in chosen for row in c.execute(some)]
 
         return await self._read(job)
+
+    async def any_failed(self, causes: Collection[str] = ()) -> bool:
+        """Whether an asset is parked for values, and for one of these causes if there are any."""
+        parked = select(WORK.c.asset).where(text(PARKED))
+        parked = parked.where(WORK.c.cause.in_(causes)) if causes else parked
+        chosen = select(CORRECTION.c.asset).where(CORRECTION.c.asset.in_(parked)).limit(1)
+        return await self._read(lambda c: c.execute(chosen).first() is not None)
 
     async def known_assets(self, assets: Collection[str]) -> frozenset[str]:
         """Those of these ids that the state knows at the source."""

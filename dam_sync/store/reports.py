@@ -73,9 +73,14 @@ class ReportRepository(Repository):
 def _unpacked(packed: bytes, number: int) -> Json:
     try:
         return from_text(zlib.decompressobj().decompress(packed, LARGEST).decode())
-    except (zlib.error, ValueError) as error:
-        message = f"the report {number} in the state is damaged ({error})"
-        raise ConfigError(message, hint="restore the state with `state JOB import FILE` from an export") from error
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise damaged(number, error) from error
+
+
+def damaged(number: int, why: object) -> ConfigError:
+    """The error for a report that dam-sync did not store so."""
+    message = f"the report {number} in the state is damaged ({why})"
+    return ConfigError(message, hint="restore the state with `state JOB import FILE` from an export")
 
 
 def _kept(row: Any) -> KeptReport:

@@ -156,8 +156,8 @@ class RunSampler:
             ],
             "moves": self._phases[-1][0] in WITH_ASSETS,
             "done": progress.done,
-            "total": self._total(),
-            "at_most": progress.expected,
+            "total": None if progress.total is None else progress.foreseen,
+            "at_most": progress.foreseen,
             "left": self._left(),
             **{name: getattr(progress, name) for name in COUNTED},
             "bytes": {"number": progress.bytes_so_far, "rate": of_bytes, "limit": limits.bandwidth},
@@ -177,17 +177,14 @@ class RunSampler:
         span = max(at - since, 0.001)
         return tuple(round(max(0, new - old) / span, 1) for old, new in zip(before, after, strict=True))
 
-    def _total(self) -> int | None:
-        total = self.progress.total
-        return None if total is None else max(total, self.progress.done)
-
     def _left(self) -> Json:
         """The remaining time of the phase: between what is listed and what the source has."""
-        progress, total = self.progress, self._total()
+        progress = self.progress
         if self._phases[-1][0] not in WITH_ASSETS:
             return None
-        most = total if total is not None else progress.expected
-        least = total if total is not None else min(progress.listed, progress.expected or progress.listed)
+        most = progress.foreseen
+        listed = min(progress.listed, progress.expected or progress.listed)
+        least = listed if most is None or progress.total is None else most
         still = max(0, least - progress.done)
         left = self._remaining.range(still, None if most is None else max(still, most - progress.done))
         return None if left is None else {"text": left.text, "least": left.least, "most": left.most}

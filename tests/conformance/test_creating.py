@@ -108,6 +108,15 @@ async def test_an_asset_without_a_file_is_made_or_refused(tenant: Tenant, servic
         assert not check_made(tenant, schema, draft)["versions"]
 
 
+async def test_the_name_of_an_asset_without_a_file_is_kept_as_the_target_says(tenant: Tenant, service: Service) -> None:
+    if "fileless" in tenant.wired.refuses:
+        return
+    draft = await plain_draft(service, filename="no file.jpg")
+    identity = await service.create(draft, None, MemoryJournal())
+    tenant.advance(30)
+    assert (await service.fetch(identity)).filename == service.bare_filename(draft)
+
+
 NAMES = [
     "Œuvre d’été (1).jpg",
     "a b  c.JPG",

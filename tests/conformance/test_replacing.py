@@ -86,6 +86,24 @@ async def test_an_asset_without_a_file_gets_one(tenant: Tenant, service: Service
 
 
 @replaces
+async def test_the_first_file_of_an_asset_made_without_one_is_not_waited_for(tenant: Tenant, service: Service) -> None:
+    """It costs no more calls than that of an asset which was made long ago."""
+    if "fileless" in tenant.wired.refuses:
+        return
+    spent = []
+    for age in (3600, 0):
+        identity = AssetId(await service.create(await plain_draft(service), None, MemoryJournal()))
+        tenant.advance(age)
+        async with content(tenant, "first.jpg", 700, seed="first") as (given, digest):
+            with tenant.costs() as calls:
+                await service.give_first_file(identity, given, MemoryJournal())
+        tenant.advance(30)
+        assert digests(tenant, identity) == [digest]
+        spent.append(calls.total())
+    assert spent[1] <= spent[0]
+
+
+@replaces
 async def test_a_new_file_changes_nothing_else(tenant: Tenant, service: Service, schema: Schema) -> None:
     identity = await one(tenant, service, full=True)
     before = tenant.truth()[identity]

@@ -207,6 +207,20 @@ def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
         assert "was never exported" in row["message"]
 
 
+def test_a_state_that_was_imported_has_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.support.small.FASTER", 1.0)  # the times of several commands are compared
+    with small(tmp_path, photos(2)) as job:
+        job.run()
+        copy = tmp_path / "elsewhere" / "copy.db"
+        job.ran("state", "export", str(copy), code=0)
+        (job.state.with_suffix(".exported")).unlink()
+        job.ran("state", "import", str(copy), code=0)
+        assert [row for row in found(job, 0)["WARN"] if row["subject"] == "state export"] == []
+        job.run()
+        (row,) = [row for row in found(job, 0)["WARN"] if row["subject"] == "state export"]
+        assert "was exported before the last run" in row["message"]
+
+
 def test_what_a_later_run_does_not_see_is_told(tmp_path: Path) -> None:
     told = "changes of folders, labels, relations and names of terms alone"
     with small(tmp_path, photos(1)) as job:

@@ -94,3 +94,11 @@ def test_a_refused_credential_is_access_denied(tmp_path: Path) -> None:
     with small(tmp_path) as job:
         job.credential(SOURCE, "wrong-hush-hush")
         job.ran("inspect", code=7).says("error:")
+
+
+def test_a_call_that_the_service_refuses_has_nothing_to_do_with_the_mapping(tmp_path: Path) -> None:
+    with small(tmp_path) as job:
+        job.faulty({"match": "GET /v2/*", "do": "status:400"}, side="target")
+        shown = job.ran("inspect", "--side", "target", code=1)
+        shown.says("400", "hint: nothing was written; check the options of the target")
+        assert "line in the mapping" not in shown.text

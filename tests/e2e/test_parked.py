@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dam_sync.api.state_commands import job_errors
 from dam_sync.engine.retrying import MOST_RUNS
 from tests.support.parts import changed
 from tests.support.small import hurry, photo, photos, small
@@ -135,3 +137,13 @@ def test_a_fault_that_does_not_pass_is_left_to_a_person(tmp_path: Path) -> None:
         assert not any(call.startswith("GET /medias") for call in before.keys() ^ job.pair.source.calls.keys())
         job.mend()
         assert len(job.retried()) == 2
+
+
+def test_only_what_is_printed_is_read(tmp_path: Path) -> None:
+    with small(tmp_path, [photo(number, credit="y" * 2_000) for number in range(1, 4)]) as job:
+        job.run(code=4)
+        whole, first = (asyncio.run(job_errors(job.pair.job, (), False, at_most=most)) for most in (None, 1))
+        assert (len(whole["assets"]), len(first["assets"])) == (3, 1)
+        assert first["assets"] == whole["assets"][:1]
+        assert {**first, "assets": ()} == {**whole, "assets": ()}
+        assert (first["count"], first["values"]) == (3, True)

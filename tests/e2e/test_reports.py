@@ -169,3 +169,19 @@ def test_examples_have_the_name_of_the_asset_beside_its_id(job: Small, tmp_path:
     retitle_at_target(job, 1, "By hand")
     (changed,) = [row["id"] for row in job.pair.source.assets if row["filename"] == "photo-1.jpg"]
     job.ran("verify", code=3).says(f"photo-1.jpg ({changed})")
+
+
+def test_a_forged_report_is_refused_with_the_state_and_the_place(job: Small, tmp_path: Path) -> None:
+    job.run(code=4)
+    ((body,),) = rows(job, "SELECT body FROM report")
+    forged = json.loads(zlib.decompress(body)) | {"losses": [{"path": "tags", "rule": "not mapped", "assets": "3"}]}
+    for made, place in (
+        (forged, "losses[0].assets is a text, not a whole number"),
+        (["a list"], "it is a list, not an object"),
+    ):
+        with closing(sqlite3.connect(job.state)) as connection, connection:
+            connection.execute("UPDATE report SET body = ?", (zlib.compress(json.dumps(made).encode()),))
+        for more in ((), ("--json",), ("--html", str(tmp_path / "page.html")), ("--csv", str(tmp_path / "page.csv"))):
+            shown = job.ran("report", "--run", "1", *more, code=2)
+            shown.says("the report 1 in the state is damaged", place, str(job.state), "state JOB import")
+    assert not list(tmp_path.glob("page.*"))

@@ -30,6 +30,18 @@ def test_status_names_the_tenants_and_the_job_that_wrote_the_state(desk: Small) 
     assert desk.ran("status", "--json", code=0).data["written by"] == name
 
 
+def test_what_reads_or_writes_the_state_names_the_job_that_wrote_it(desk: Small) -> None:
+    """A job that was renamed says so once: from then on the state is its own."""
+    name = desk.ran("status", "--json", code=0).data["job"]
+    said = f"was written by a job called {name}, and this one is called another"
+    for command in ("plan", "verify", "run"):
+        assert not [note for note in desk.ran(command, "--json", "--no-progress", code=0).data["notes"] if said in note]
+    desk.edit(f"name: {name}", "name: another")
+    for command, told in (("plan", 1), ("verify", 1), ("run", 1), ("run", 0), ("plan", 0), ("verify", 0)):
+        notes = desk.ran(command, "--json", "--no-progress", code=0).data["notes"]
+        assert (command, len([note for note in notes if said in note])) == (command, told)
+
+
 def test_a_run_gives_each_reason_a_line(desk: Small) -> None:
     with closing(sqlite3.connect(desk.state)) as connection, connection:
         connection.execute("UPDATE note SET value = '\"elsewhere\"' WHERE key LIKE 'tenant:%'")

@@ -17,10 +17,13 @@ from dam_sync.model.errors import Denied, SafetyStop, StopRequested, TruncatedLi
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING
+from tests.support.virtual.moves import Simulation
 from tests.support.virtual.planted import LIES, Lie, planted
 from tests.support.virtual.removing import ASSETS, Removing, note_of, removing
+from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
+BACK = "they left the trash of the source, or other versions of them are there"
 WEEK = 8 * 86400.0
 PLANTED = 500 if EVERYTHING else 12
 READ_ONLY = {"baskets", "whoami", "assets", "search"}  # calls that only a plan makes, to prove a credential
@@ -387,3 +390,27 @@ def test_no_planted_listing_removes_anything(tmp_path: Path, letters: str) -> No
                 assert "remove" not in job.run(full=True, accept_changes=True).operations
         assert job.links() == links
         assert lie.told > PLANTED
+
+
+def test_a_delta_finds_an_asset_of_which_one_of_several_versions_left_the_trash(tmp_path: Path) -> None:
+    """Others of its versions are still there, and nothing dates the way out."""
+    with Simulation(tmp_path, ("d_templates", "e_profiles")).moving() as move:
+
+        def delta() -> Report:
+            move.universe.do(move.universe.clock.sleep(LAGS))
+            return move.universe.do(run_job(job_of(move.job), move.universe.options()))
+
+        tenant = move.source.app.state.tenant
+        user = next(iter(tenant.schema.users.values()))
+        row = max(move.source.assets, key=lambda row: len(row["versions"]))
+        _, *later = [tenant.records[each] for each in tenant.families[row["id"]]]
+        assert len(later) > 1
+        delta()
+        for record in later:
+            tenant.delete(record, user)
+        for _ in range(3):
+            report = delta()
+        assert not [note for note in report.notes if BACK in note]
+        tenant.undelete(tenant.records[later[-1].object_id], user)
+        assert [note for note in delta().notes if BACK in note]
+        assert not [note for note in delta().notes if BACK in note]

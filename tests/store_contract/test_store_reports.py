@@ -12,7 +12,7 @@ from dam_sync.model.correction import WHOLE, FailedValue
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.reports import NewReport
-from dam_sync.store.rows import CorrectionRow, LinkRow, Outcome
+from dam_sync.store.rows import ConflictRow, CorrectionRow, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 from tests.support.store import SetClock, changed
@@ -69,6 +69,33 @@ async def parked(store: SqlStore, asset: str, *failed: FailedValue) -> None:
     link = None if failed else LinkRow(asset, f"t-{asset}", filename="a.jpg")
     await store.complete(work, Outcome(action=action, cause="mapping", failed=failed, link=link))
     await store.finish(run.id, None)
+
+
+async def test_whether_an_asset_is_parked_for_values_is_known_by_cause(store: SqlStore) -> None:
+    assert not await store.any_failed()
+    await parked(store, "7", FAILED)
+    assert await store.any_failed()
+    assert await store.any_failed(["other", "mapping"])
+    assert not await store.any_failed(["other"])
+    await parked(store, "8")
+    await store.unpark(None)
+    assert not await store.any_failed()
+
+
+async def test_conflicts_are_counted_without_being_read(store: SqlStore) -> None:
+    assert await store.conflict_counts() == (0, 0, 0)
+    run = await store.begin("museum", "run")
+    await store.set_shards(run.id, [Shard("all")], True)
+    entries = tuple(Entry(AssetId(asset), Revision("r")) for asset in ("1", "2"))
+    await store.record(run.id, Shard("all"), Batch(entries, None), ())
+    for work in await store.claim(run.id, 9, LEASE):
+        paths = ("fields.note", "fields.title")[: int(work.asset)]
+        rows = tuple(ConflictRow(work.asset, path, None, "a", "b", "state", "why", "", "a.jpg") for path in paths)
+        await store.complete(work, Outcome(action="parked", cause="conflict", conflicts=rows))
+    await store.decide_conflicts({("2", "fields.note", "state"): "source"})
+    assert await store.conflict_counts() == (3, 2, 1)
+    assert await store.conflict_counts(["1"]) == (1, 1, 0)
+    assert await store.conflict_counts(["2", "9"]) == (2, 1, 1)
 
 
 async def test_a_correction_outlives_the_failure_and_is_removed_by_name(store: SqlStore) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from dam_sync.api.atomic_io import atomic_write, translate_os_error
+from dam_sync.api.atomic_io import atomic_write, make_folder, translate_os_error
 from dam_sync.model.errors import ConfigError
 
 STAMP = ".dam-sync-demo"
@@ -20,7 +20,7 @@ def prepare(folder: Path) -> frozenset[Path]:
     """Create the folder, or remove the files of an earlier demo. Returns the files in it that are not ours. Raises
     ConfigError for a folder that has files but was not created by a demo, and leaves it unchanged."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         stamp = folder / STAMP
         if stamp.is_file() and not stamp.is_symlink():
             _remove(folder, stamp.read_text(encoding="utf-8").splitlines())

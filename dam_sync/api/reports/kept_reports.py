@@ -10,16 +10,16 @@ from dam_sync import __version__
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
-from dam_sync.engine.verification.verdict import Verdict
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.parts import LossLine
-from dam_sync.report.report import Report, ReportedSide
+from dam_sync.report.report import Report
 from dam_sync.report.rollback import RollbackReport
+from dam_sync.report.stored_report import MisshapenReport, read_report
 from dam_sync.store.base import Storage
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.reports import NewReport
+from dam_sync.store.reports import NewReport, damaged
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import KeptReport, RunRow
 from dam_sync.store.standing import DONE, RUNNING, shown_state
@@ -137,13 +137,20 @@ async def job_report(
     wanted = {kind} if kind else set(KINDS) - ({"verify"} if run is not None else set())
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
         number = await store.newest_report(wanted, run)
-        body: Json = None if number is None else await store.report_body(number)
-        row = await store.run_row(run) if number is None and run is not None else None
-    if not isinstance(body, dict):
-        _refuse_unfinished(row, clock.now())
-        of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
-        raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)
-    return _completed(body)
+        if number is not None:
+            return await _read(store, number, job)
+        row = await store.run_row(run) if run is not None else None
+    _refuse_unfinished(row, clock.now())
+    of, called = "" if run is None else f" of run {run}", f" of the kind {kind}" if kind else ""
+    raise ConfigError(f"the state has no report{of}{called}", hint=LISTS)
+
+
+async def _read(store: SqlStore, number: int, job: JobConfig) -> dict[str, Any]:
+    """The report with this id. Raises ConfigError for one that dam-sync did not store so."""
+    try:
+        return read_report(await store.report_body(number))
+    except MisshapenReport as error:
+        raise damaged(number, f"{error}; the state is {job.state_name}") from error
 
 
 def _refuse_unfinished(row: RunRow | None, now: datetime) -> None:
@@ -158,15 +165,3 @@ def _refuse_unfinished(row: RunRow | None, now: datetime) -> None:
     again = f"{_kind_of(row) or row.command} JOB{'' if undone is None else f' --run {undone}'}"
     hint = f"`{again}` finishes it, and makes its report; `status JOB` says why it ended"
     raise ConfigError(f"run {row.id} is not finished ({shown})", hint=hint)
-
-
-def _completed(body: dict[str, Any]) -> dict[str, Any]:
-    """With the keys that were added to reports since it was made."""
-    empty = Report("run", "", ReportedSide("", ""), ReportedSide("", ""), "", "").as_json()
-    whole = {**empty, **body}
-    whole["losses"] = [{"text": "", "examples": [], **loss} for loss in whole["losses"]]
-    for side in ("source", "target"):
-        whole[side] = {**empty[side], **whole[side]}
-    if whole["verdict"] is not None:
-        whole["verdict"] = {**Verdict("fields").as_json(), **whole["verdict"]}
-    return whole

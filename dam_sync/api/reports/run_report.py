@@ -17,6 +17,7 @@ from dam_sync.api.reports.work_summary import WorkSummary
 from dam_sync.api.state_commands import causes_of
 from dam_sync.api.system_user import user_name
 from dam_sync.config.diagnostics import dotted
+from dam_sync.config.job import JobConfig
 from dam_sync.engine.conflicts import report_conflicts
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.guards.drift import schema_facts
@@ -40,6 +41,7 @@ from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
 from dam_sync.store.note_keys import UNREAD_CONTAINERS, window_key
 from dam_sync.store.standing import DELETIONS
+from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import NOT_DONE
 
 VALID = "as long as both schemas, the mapping, the policy and the listing stay the same"
@@ -67,6 +69,12 @@ class Done:
         return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
 
 
+async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
+    """Whether the last run before this one was one of another job."""
+    writers = (row.job for row in await store.runs(at_most=2) if row.job != job.name)
+    return sentences.about_writer(job.state_name, next(writers, ""), job.name)
+
+
 async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: Done) -> Report:
     """What the run did, read back from the state. Raises InternalError if a value is not accounted for."""
     store, run = context.store, context.run
@@ -92,6 +100,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.undecided = _undecided(opened, context, report)
     report.bytes = context.progress.bytes
     report.irreversible = _irreversible(context, report.operations)
+    report.notes.extend(await about_other_job(opened.job, store))
     report.notes.extend(opened.crosswalk.notes)
     report.notes.extend(sentences.about_unread(await store.get_meta(UNREAD_CONTAINERS) or []))
     report.left_out = await store.left_out(run.id)

@@ -13,9 +13,10 @@ from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
 from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
 from dam_sync.mapping.vocabulary import normal
+from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts
-from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, StopRequested
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, Rejected, StopRequested
 from dam_sync.model.inventory import (
     Amount,
     ContainerInventory,
@@ -58,7 +59,7 @@ class Inspection:
         self._begin(READING, account.total)
         async with closing(reader.assets()) as assets:
             async for asset in assets:
-                tally.add(asset)
+                tally.add(asset, self._refused(asset))
         self._begin(LISTING, None)
         counts = await self._counts(schema, whole=reader.whole)
         if reader.whole:
@@ -94,6 +95,19 @@ class Inspection:
             undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
             calls=dict(self.service.calls),
         )
+
+    def _refused(self, asset: Asset) -> list[FileRef]:
+        """Those of its files that are missing, or that the service will not return, as far as it shows without a
+        call."""
+        files = (*asset.versions, *asset.attachments) if self.role == "source" else ()
+        return [file for file in files if (file.withheld or file.size is None) and not self._opens(file)]
+
+    def _opens(self, file: FileRef) -> bool:
+        try:
+            self.service.estimate_open(file)
+        except Rejected:
+            return False
+        return True
 
     def _begin(self, phase: str, expected: int | None) -> None:
         self.options.progress.begin(phase.format(self.role))
@@ -194,6 +208,8 @@ class Inspection:
             yield Risk("assets that the service counts but does not list", total - reader.listed - reader.trashed)
         for path, counter in sorted(tally.hidden.items()):
             yield _risk(f"{path}: held by the source, but not returned", counter)
+        if tally.unopenable.number:
+            yield _risk("assets with files that are missing, or that the service does not return", tally.unopenable)
         if tally.unsized:
             yield Risk("files without a published size", tally.unsized)
 

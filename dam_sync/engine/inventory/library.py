@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,7 +19,7 @@ from dam_sync.engine.inventory.tallies import (
 )
 from dam_sync.mapping.results import empty
 from dam_sync.mapping.vocabulary import normal, path_text
-from dam_sync.model.asset import Asset
+from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.canonical import canonical
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Person, Scalar, Term, Value
@@ -69,8 +69,8 @@ class AmountTally:
 @dataclass(slots=True)
 class LibraryTally:
     """Everything that is counted of the assets; its size is bounded. used: assets by term, by vocabulary, under the
-    keys of `term_keys`. hidden: what assets have and the service does not return, by path. unsized: files without a
-    size."""
+    keys of `term_keys`. hidden: what assets have and the service does not return, by path. unopenable: assets with a
+    file that will not be read; unsized: other files without a size."""
 
     schema: Schema
     rights: RightsTally
@@ -83,6 +83,7 @@ class LibraryTally:
     used: dict[str, BoundedCounter] = field(default_factory=dict)
     containers: dict[tuple[str, str], int] = field(default_factory=dict)
     hidden: dict[str, RiskCounter] = field(default_factory=dict)
+    unopenable: RiskCounter = field(default_factory=RiskCounter)
     unsized: int = 0
 
     @classmethod
@@ -90,9 +91,12 @@ class LibraryTally:
         """Counters for a library with this schema. by: how duplicates are found."""
         return cls(schema, RightsTally.of(schema.fields.values(), now, schema.capabilities), DuplicateTally(by))
 
-    def add(self, asset: Asset) -> None:
-        """Count one asset."""
+    def add(self, asset: Asset, refused: Sequence[FileRef] = ()) -> None:
+        """Count one asset. refused: those of its files that will not be read."""
+        if refused:
+            self.unopenable.add(asset)
         size = self._size(asset)
+        self.unsized -= sum(file.size is None for file in refused)
         self.assets.add(size)
         made = asset.created_at or asset.imported_at
         keys = (

@@ -21,6 +21,8 @@ from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.errors import DamSyncError
 from dam_sync.store.rows import CONTAINER, PLACED, Counterpart
 
+SAME_PATH = "same path"
+"""The rule of a loss: several containers of the source become one."""
 log = structlog.get_logger(__name__)
 
 
@@ -93,6 +95,18 @@ class ContainerRenames:
             fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
             if fixed and name and name != self.containers.accepted(place.path):
                 found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", FIXED, Placement(place.kind, name).text)
+        return tuple(found.values())
+
+    async def merged(self, asset: Asset, placements: Iterable[Placement]) -> tuple[Loss, ...]:
+        """Containers of the source that become one with another one there, because both have the same path. placements:
+        of a draft, with the target's ids. Called after `keep`."""
+        found = dict[str, Loss]()
+        for place, origin in self._origins(asset, placements):
+            others = self.known.alike(place.kind, place.id, origin)
+            listed = await self._listing() if others else {}
+            now = [listed.get((row.scope, row.source)) for row in others]
+            if any(each is not None and each.path == origin.path for each in now):
+                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", SAME_PATH, origin.text)
         return tuple(found.values())
 
     def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:

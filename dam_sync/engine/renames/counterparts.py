@@ -88,6 +88,13 @@ class Counterparts:
         """Those of containers."""
         return (row for row in self.rows.values() if row.part == CONTAINER)
 
+    def alike(self, kind: str, target: str, origin: Placement) -> list[Counterpart]:
+        """Other containers of the source that had the path of this one, and lead to the same one of the target."""
+        users = (self.rows[key] for key in sorted(self._users.get((CONTAINER, kind, target), ())))
+        return [
+            row for row in users if row.scope == origin.kind and row.source != origin.id and row.origin == origin.path
+        ]
+
     async def is_shared(self, row: Counterpart) -> bool:
         """Whether something else of the source, or of that of another job, leads to the same one of the target."""
         own = len(self._users.get((row.part, row.place, row.target), ())) > 1

@@ -29,6 +29,18 @@ def test_a_file_is_whole_and_its_owners(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(("shared", "mode"), [(False, 0o700), (True, 0o755)])
+def test_nobody_else_writes_to_a_folder_that_is_made(tmp_path: Path, shared: bool, mode: int) -> None:
+    before, path = os.umask(0), tmp_path / "new" / "below" / "links.csv"
+    try:
+        prove_writable(path, "the list", shared=shared)
+        with atomic_write(path, "the list", shared=shared) as out:
+            out.write("x")
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path.parent, path.parent.parent)] == [mode, mode]
+
+
 def test_a_file_for_a_server_is_readable_as_the_umask_or_the_old_file_says(tmp_path: Path) -> None:
     before, path = os.umask(0o027), tmp_path / "links.map"
     try:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.removals.parts import VERSIONS, version_key
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import LEFT, LinkRow
 
 
 def file(identity: str, name: str, size: int | None, md5: str = "") -> FileRef:
@@ -111,6 +111,29 @@ def test_versions_written_before_are_no_extras_where_only_the_current_one_travel
 def test_versions_that_the_target_does_not_give_out_are_not_compared() -> None:
     found = of_versions(asset(ONE, TWO), asset(copy(TWO, "8"), hidden=True))
     assert (seen(found), found.unread) == (([("2", "8")], [], []), {"versions"})
+
+
+def of_one_size(*identities: str, digest: str = "sha256") -> list[FileRef]:
+    return [FileRef(each, "a.jpg", 100, digests={digest: each * 32}) for each in identities]
+
+
+def test_a_version_that_left_the_source_keeps_its_place_where_no_digest_is_common() -> None:
+    one, two, three = of_one_size("1", "2", "3")
+    target = asset(*of_one_size("7", "8", "9", digest="md5"))
+    keys = [version_key(file) for file in (one, two, three)]
+    for gone in (f"{LEFT}{keys[1]}", keys[1]):  # before and after a run saw it
+        link = LinkRow("1", "t1", versions=(keys[0], gone, keys[2]))
+        source = asset(one, three)
+        assert seen(pair_files(source, target, source.versions, link)) == ([("1", "7"), ("3", "9")], [], [])
+
+
+def test_a_version_that_is_not_carried_is_not_taken_for_another_of_its_size() -> None:
+    one, between, three = of_one_size("1", "2", "3")
+    source, target = asset(one, between, three), asset(*of_one_size("7", "9", digest="md5"))
+    link = LinkRow("1", "t1", versions=(version_key(one), version_key(three)), kept={VERSIONS: [version_key(between)]})
+    found = pair_files(source, target, source.versions, link)
+    assert seen(found) == ([("1", "7"), ("3", "9")], [], [])
+    assert found.left == [between]
 
 
 def test_an_attachment_of_which_the_source_reports_no_size_is_not_taken_for_that_of_somebody_else() -> None:

@@ -138,6 +138,26 @@ async def test_what_cannot_be_seen_is_listed() -> None:
     }
 
 
+class Locked(Shelf):
+    """The file `f` is not there, and `g` is withheld."""
+
+    def estimate_open(self, file: FileRef) -> Calls:
+        if file.id in ("f", "g"):
+            raise NotFound("there is no such file")
+        return {}
+
+
+@pytest.mark.parametrize(("role", "missing", "unsized"), [("source", 2, 1), ("target", None, 2)])
+async def test_files_that_are_missing_are_not_called_without_a_size(
+    role: str, missing: int | None, unsized: int
+) -> None:
+    files = FileRef("f", "a.jpg"), FileRef("g", "b.jpg", 700, withheld="not for you"), FileRef("h", "c.jpg")
+    given = [Asset(AssetId(file.id), Revision("1"), versions=(file,)) for file in files]
+    side = await inventory(Locked(*given), role=role)
+    assert unseen(side).get("assets with files that are missing, or that the service does not return") == missing
+    assert unseen(side)["files without a published size"] == unsized
+
+
 async def test_an_asset_that_is_gone_meanwhile_or_in_the_trash_is_not_counted() -> None:
     trashed = Asset(AssetId("2"), Revision("1"), status=TRASH)
     side = await inventory(Shelf(asset(1), trashed, asset(3), **{"fetch 3": NotFound("gone")}))

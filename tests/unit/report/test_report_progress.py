@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from dam_sync.api.running import snapshots
+from dam_sync.model.run_options import MOVING, Progress, RunOptions
 from dam_sync.report.progress import ERASE, ProgressLine, line
 
 STATE = {
@@ -44,6 +46,20 @@ class Terminal(io.StringIO):
 
 def test_it_names_what_is_done_and_whose_calls_are_counted() -> None:
     assert line(STATE) == "comparing · 120 of 200 assets · calls: source 12, target 1,311, 29 per second"
+
+
+def test_no_more_assets_are_done_than_there_are() -> None:
+    """More may be listed than the source counted before; a delta has fewer."""
+    progress = Progress(phase=MOVING, expected=45, unchanged=40, created=7)
+    shown = snapshots(RunOptions(progress=progress))
+    assert line(shown()).startswith(f"{MOVING} · 47 of 47 assets")
+    progress.total = 50
+    assert line(shown()).startswith(f"{MOVING} · 47 of 50 assets")
+    progress.created = 11
+    assert line(shown()).startswith(f"{MOVING} · 51 of 51 assets")
+    progress.begin(MOVING)
+    progress.expected, progress.total = 45, 3
+    assert line(shown()).startswith(f"{MOVING} · 0 of 3 assets")
 
 
 def test_it_names_what_assets_wait_for() -> None:

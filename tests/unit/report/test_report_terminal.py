@@ -9,6 +9,8 @@ from rich.console import Console
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.verdict import Verdict
+from dam_sync.report.html import render_html
+from dam_sync.report.loss_words import in_words
 from dam_sync.report.output import PIPE_WIDTH
 from dam_sync.report.terminal import WITH_OPTIONS, print_report, print_table
 from dam_sync.report.verdict import file_evidence, grouped
@@ -101,3 +103,15 @@ def test_a_loss_is_shown_with_an_example() -> None:
     assert "safe_name   3       sea.jpg (7): “CON.jpg” is “_CON.jpg”\n" in text
     assert "not mapped  1       8\n" in text
     assert "x…\n" in text
+
+
+def test_whitespace_in_the_key_of_a_field_can_be_seen_in_losses() -> None:
+    report = large_report(1)
+    path = "fields.pre\u00a0press"
+    report["losses"] = [{"path": path, "rule": "not mapped", "assets": 1, "text": in_words(path, "not mapped")}]
+    console = Console(width=200)
+    with console.capture() as shown:
+        print_report(console, report)
+    for page in (shown.get(), render_html(report | {"losses": [{**report["losses"][0], "examples": []}]})):
+        assert "pre\\u00a0press" in page
+        assert path not in page

@@ -350,6 +350,50 @@ def test_equal_titles_side_by_side_stay_apart() -> None:
     assert {place.path for place in tree.placements()} == {("Same",), ("Same [b]",)}
 
 
+def folder(uid: str, title: str, parent: str = "root") -> dict[str, str]:
+    return {"uid": uid, "title": title, "parentRef": parent, "path": f"/w/{uid}"}
+
+
+def test_a_folder_is_found_by_its_path_whatever_was_added_renamed_and_moved_since() -> None:
+    tree = Tree(Root("root", "/w", "WorkspaceRoot"))
+
+    def found(*path: str) -> str:
+        place = tree.find(path)
+        return "" if place is None else place.id
+
+    tree.add(folder("b", "Below", "a"))
+    assert found("Above", "Below") == ""
+    tree.add(folder("a", "Above"))
+    assert (found("Above"), found("Above", "Below")) == ("a", "b")
+    tree.add(folder("c", "E\u0301te\u0301", "b"))
+    assert found("Above", "Below", "\u00c9t\u00e9") == "c"
+    tree.rename("a", "Other")
+    assert (found("Above", "Below"), found("Other", "Below", "\u00c9t\u00e9")) == ("", "c")
+    tree.add(folder("c", "Elsewhere", "a"))
+    assert (found("Other", "Below", "\u00c9t\u00e9"), found("Other", "Elsewhere")) == ("", "c")
+
+
+def test_a_folder_is_found_without_a_look_at_all_others() -> None:
+    tree = Tree(Root("root", "/w", "WorkspaceRoot"))
+    looks = Looks()
+    tree.folders = looks
+    for number in range(200):
+        assert tree.find((f"Box {number}",)) is None
+        tree.add(folder(f"f{number}", f"Box {number}"))
+    assert tree.find(("Box 7",)) is not None
+    assert looks.whole <= 2
+
+
+class Looks(dict[str, Any]):
+    """Counts how often all folders are looked at."""
+
+    whole = 0
+
+    def values(self) -> Any:
+        self.whole += 1
+        return super().values()
+
+
 @given(st.text(min_size=1, max_size=80))
 @settings(max_examples=60)
 def test_names_of_containers_are_short_and_plain(title: str) -> None:

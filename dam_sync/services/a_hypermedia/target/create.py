@@ -125,6 +125,10 @@ class MediaCreator(MediaUpdater, MediaFinder):
         """Depends on the status only: permissions of folders are not returned (wire A 5.1)."""
         return audience_of(draft, self._tenant.statuses.now or {})
 
+    def bare_filename(self, draft: Draft) -> str:
+        """Only an upload gives a media a file name (wire A 6.6)."""
+        return ""
+
     async def _refuse_published(self, asset: str, folder: str) -> None:
         """Check the first new media of a folder that must be hidden. Raises Rejected if the instance has published it,
         after it was hidden."""

@@ -16,6 +16,7 @@ from dam_sync.services.b_documents.codec.values import Terms, encode, tidy, wire
 from dam_sync.services.b_documents.codec.wire import TAGS, status_of
 from dam_sync.services.b_documents.options import DocumentsOptions
 
+TITLE = "dc:title"
 LATE = frozenset({"dc:created"})  # wire B 6.3: reset at a create, kept by a later write
 
 
@@ -44,7 +45,7 @@ def form_of(draft: Draft, server: ServerSchema, options: DocumentsOptions, terms
     if options.status_field and draft.status:
         properties[options.status_field] = tidy(draft.status)
     if server.has(type_name, "dublincore"):
-        properties.setdefault("dc:title", tidy(draft.filename))
+        properties.setdefault(TITLE, tidy(draft.filename))
     tagged = tags_by_property(server, type_name)
     if draft.tags and tagged:
         properties[TAGS] = [{"label": tidy(tag), "username": user} for tag in sorted(draft.tags)]

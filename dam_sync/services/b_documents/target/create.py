@@ -17,6 +17,7 @@ from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import LIVE, quoted, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.forms import (
+    TITLE,
     DocumentForm,
     check_groups,
     folder_among,
@@ -24,7 +25,7 @@ from dam_sync.services.b_documents.codec.forms import (
     state_of,
     unresolved,
 )
-from dam_sync.services.b_documents.codec.values import lost
+from dam_sync.services.b_documents.codec.values import lost, tidy
 from dam_sync.services.b_documents.target.create_once import NewDocument, again_on_conflict, asset_name
 from dam_sync.services.b_documents.target.update import LARGE, DocumentsUpdate, holds
 from dam_sync.services.b_documents.uploads.uploader import reference
@@ -89,6 +90,11 @@ class DocumentsCreate(DocumentsUpdate):
             return Audience(hidden="closed", groups=frozenset(left))
         groups = draft.rights.groups
         return Audience(groups=None if not groups or groups & self.api.options.everybody else groups)
+
+    def bare_filename(self, draft: Draft) -> str:
+        """The title is what such a document is called."""
+        title = draft.fields.get(TITLE)
+        return title if isinstance(title, str) else tidy(draft.filename)
 
     async def _find(self, marker: Marker) -> AssetId | None:
         name, value = asset_name(marker.value), marker.value

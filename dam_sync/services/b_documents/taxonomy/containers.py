@@ -49,6 +49,8 @@ class Tree:
     folders: dict[str, Folder] = field(default_factory=dict)
     _titles: dict[tuple[str, str], str] = field(default_factory=dict)
     _paths: dict[str, tuple[str, ...]] = field(default_factory=dict)  # those asked for since a folder changed
+    _parents: set[str] = field(default_factory=set)
+    _spelled: dict[tuple[str, ...], Placement] | None = None  # by paths, since a folder changed
 
     @interprets_response
     def add(self, row: Json) -> Folder:
@@ -59,9 +61,24 @@ class Tree:
         if not trashed and self._titles.setdefault((parent, title), uid) != uid:
             title = f"{title} [{name}]"
             self._titles[parent, title] = uid
+        new = uid not in self.folders and uid not in self._parents
         folder = self.folders[uid] = Folder(uid, parent, title, path, trashed, inherited_from(row))
-        self._paths.clear()
+        self._parents.add(parent)
+        if not new:
+            self._changed()
+        elif self._spelled is not None and not trashed and (here := self.path(uid)):
+            self._spelled.setdefault(spelled_path(here), Placement("folder", here, uid))
         return folder
+
+    def _changed(self) -> None:
+        self._paths.clear()
+        self._spelled = None
+
+    def find(self, path: tuple[str, ...]) -> Placement | None:
+        """The folder with this path of titles that can be filled."""
+        if self._spelled is None:
+            self._spelled = by_spelled_path(self.placements())
+        return self._spelled.get(spelled_path(path))
 
     def path(self, uid: str) -> tuple[str, ...] | None:
         """Titles from the root down; None if a folder in between is unknown."""
@@ -89,7 +106,7 @@ class Tree:
         self._titles.pop((folder.parent, folder.title), None)
         self._titles[folder.parent, title] = uid
         self.folders[uid] = replace(folder, title=title)
-        self._paths.clear()
+        self._changed()
 
     def placements(self) -> list[Placement]:
         """All folders that can be filled, parents before children."""
@@ -107,6 +124,7 @@ class DocumentsContainers(DocumentsPart):
         self.permissions = DocumentsPermissions(self.api, self.tenant)
         self._tree: Tree | None = None
         self._collections: dict[str, Placement] | None = None
+        self._spelled: dict[tuple[str, ...], Placement] | None = None  # collections by paths
         self._learned: dict[tuple[str, tuple[str, ...]], Placement] = {}  # from other processes, since they were listed
         self._unseen: set[str] = set()  # ids of collections that no listing gives
         self._closed_id = ""  # of the closed folder, once it is sure that it is closed
@@ -116,7 +134,7 @@ class DocumentsContainers(DocumentsPart):
     async def containers(self) -> AsyncIterator[Placement]:
         """Folders, parents first, then collections."""
         async with self._container_locks.of(""):
-            self._tree, self._collections = None, None
+            self._tree, self._collections, self._spelled = None, None, None
             self._unseen.clear()
             self._learned.clear()
             tree, collections = await self._list_folders(), await self._list_collections()
@@ -248,6 +266,7 @@ class DocumentsContainers(DocumentsPart):
             tree.rename(container.id, title)
         else:
             (await self.read_collections())[container.id] = wanted
+            self._spelled = None
         return wanted
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
@@ -279,10 +298,12 @@ class DocumentsContainers(DocumentsPart):
     async def _find_container(self, kind: str, path: tuple[str, ...]) -> Placement | None:
         if (kind, path) in self._learned:
             return self._learned[kind, path]
-        known: Iterable[Placement] = (
-            (await self.folder_tree()).placements() if kind == "folder" else (await self.read_collections()).values()
-        )
-        return next((place for place in known if _alike(place.path, path)), None)
+        if kind == "folder":
+            return (await self.folder_tree()).find(path)
+        known = await self.read_collections()
+        if self._spelled is None:
+            self._spelled = by_spelled_path(known.values())
+        return self._spelled.get(spelled_path(path))
 
     async def _make_container(self, kind: str, path: tuple[str, ...], parent: str) -> Placement:
         root = await self.tenant.root.get()
@@ -299,6 +320,8 @@ class DocumentsContainers(DocumentsPart):
         made = Placement(kind, path, str(wire.uid_of(row)))
         if kind == "collection":
             (await self.read_collections())[made.id] = made
+            if self._spelled is not None:
+                self._spelled.setdefault(spelled_path(path), made)
         else:
             (await self.folder_tree()).add(row)
         return made
@@ -353,7 +376,7 @@ class DocumentsContainers(DocumentsPart):
                 title = f"{title} [{uid[:8]}]" if title in taken else title
                 taken.add(title)
                 found[uid] = Placement("collection", (title,), uid)
-        self._collections = found
+        self._collections, self._spelled = found, None
         return found
 
 
@@ -373,8 +396,17 @@ def spelled(title: str) -> str:
     return nfc(title)
 
 
-def _alike(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    return [spelled(title) for title in one] == [spelled(title) for title in other]
+def spelled_path(path: Sequence[str]) -> tuple[str, ...]:
+    """The canonical spelling of a path of titles."""
+    return tuple(map(spelled, path))
+
+
+def by_spelled_path(places: Iterable[Placement]) -> dict[tuple[str, ...], Placement]:
+    """Containers by their paths, however these are encoded; the first of each."""
+    found: dict[tuple[str, ...], Placement] = {}
+    for place in places:
+        found.setdefault(spelled_path(place.path), place)
+    return found
 
 
 @interprets_response

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dam_sync.aio.polling import poll_until
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
@@ -45,6 +45,10 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             refuse_unkept(reported, attributes)
         if opening := named(wire.opening(patch), row, attributes.get("name")):
             refuse_unkept(await self._api.edit(asset, opening, repeatable=True), opening)
+
+    def bare_filename(self, draft: Draft) -> str:
+        """The name of an asset without a file stands for that of its file."""
+        return wire.name_of(draft)
 
     async def _related(self, row: Json, patch: Patch, wanted: dict[str, tuple[str, ...]]) -> None:
         await self._values.change(row, wanted)

@@ -6,7 +6,7 @@ contain all of them: if some may be missing, they are looked up. An asset is rep
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +16,7 @@ from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import AssetId, Entry
+from dam_sync.model.asset import AssetId, Entry, digest_of
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
@@ -76,8 +76,9 @@ class ByCursor:
 class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
     """Shard parameters: `scan` is all, changed or bin; `since` and `until` are in ms."""
 
-    def in_trash(self) -> frozenset[AssetId] | None:
-        """By a listing that was read in one go (wire D 2.5: nothing dates what leaves the recycle bin)."""
+    def in_trash(self) -> Mapping[AssetId, str] | None:
+        """By a listing that was read in one go (wire D 2.5: nothing dates what leaves the recycle bin). Versions are
+        there one by one."""
         return self.version_groups.trash
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
@@ -95,7 +96,7 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
         known = self.version_groups.binned
         binned = await self.tenant.binned() if known is None else len(known)
         if binned == 0:
-            self.version_groups.trash = frozenset()
+            self.version_groups.trash = {}
         else:
             yield Shard(f"bin {since} {until}", {"scan": BIN, "binned": binned, "counted": counted, **bounds})
 
@@ -217,7 +218,7 @@ class _ListingState:
     _unread: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))
     _refused: LruCache[str, bool] = field(default_factory=lambda: LruCache(facts.LISTED_KEPT))  # whether for now
     _whole: LruCache[str, VersionGroup] = field(default_factory=lambda: LruCache(facts.VERSIONED_KEPT))
-    _in_bin: set[AssetId] = field(default_factory=set)
+    _in_bin: dict[AssetId, set[str]] = field(default_factory=dict)
     _binned: int = 0
     _reached: int = -1  # the latest creation of the pages before
 
@@ -226,9 +227,12 @@ class _ListingState:
         return str(self.shard.params["scan"])
 
     @property
-    def trash(self) -> frozenset[AssetId] | None:
-        """Assets with records in the recycle bin, of those that were listed; None if they are too many."""
-        return frozenset(self._in_bin) if len(self._in_bin) <= facts.BINNED_KEPT else None
+    def trash(self) -> Mapping[AssetId, str] | None:
+        """Assets with records in the recycle bin, of those that were listed, and a digest of these; None if they are
+        too many."""
+        if len(self._in_bin) > facts.BINNED_KEPT:
+            return None
+        return {asset: digest_of(sorted(records)) for asset, records in self._in_bin.items()}
 
     def ends(self, records: Sequence[Record]) -> bool:
         """Whether the listing can stop here: the rows are older than the window, or all of the recycle bin was seen."""
@@ -250,8 +254,9 @@ class _ListingState:
 
     async def entries(self, records: Sequence[Record]) -> list[Entry]:
         """The entries for one page."""
-        if len(self._in_bin) <= facts.BINNED_KEPT:
-            self._in_bin.update(AssetId(record.family) for record in records if record.deleted)
+        for record in records:
+            if record.deleted and len(self._in_bin) <= facts.BINNED_KEPT:
+                self._in_bin.setdefault(AssetId(record.family), set()).add(record.object)
         if self._scan == ALL:
             families = await self._families(_grouped(records))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dam_sync.aio.just_read import JustRead
@@ -40,7 +41,7 @@ class VersionGroups:
 
     files: dict[str, str] = field(default_factory=dict)  # families by file, of what was listed
     binned: list[Record] | None = None  # all of the recycle bin, if a scan of everything was read to its end
-    trash: frozenset[AssetId] | None = None  # what the last listing saw in the recycle bin, if it read all of it
+    trash: Mapping[AssetId, str] | None = None  # what the last listing saw in the recycle bin, if it read all of it
     whole: bool = False  # `files` has every file of the library
     files_kept: int = facts.FILES_KEPT
     many: bool = False  # there were more than are remembered, so none is

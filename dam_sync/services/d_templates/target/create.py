@@ -195,8 +195,15 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new version with the metadata of the current one (wire D 6.6), once that was processed."""
+        await self._replace(asset, content, journal)
+
+    async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
+        """A new version of a record to which no file will come, unless another version of it exists by now."""
+        await self._replace(asset, content, journal, empty=True)
+
+    async def _replace(self, asset: AssetId, content: Content, journal: Journal, *, empty: bool = False) -> None:
         settled: list[VersionGroup] = []
-        before = await journal.run("before", lambda: self._settled(asset, settled), idempotent=True)
+        before = await journal.run("before", lambda: self._settled(asset, settled, empty=empty), idempotent=True)
 
         async def make() -> CreatedRecord:
             current = (settled.pop() if settled else await self.version_groups.load(asset)).current
@@ -239,17 +246,18 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             raise Uncertain(text, operation=facts.CREATE, asset=record.family, hint=hint)
         await self._discard(record.family, record.object, None)
 
-    async def _settled(self, asset: AssetId, settled: list[VersionGroup]) -> Json:
+    async def _settled(self, asset: AssetId, settled: list[VersionGroup], *, empty: bool) -> Json:
         """The ids of all records once the current one is processed, so that versions keep their order (wire D 6.6). The
-        version group is appended to `settled`."""
+        version group is appended to `settled`. empty: no file was sent for the first record."""
 
         async def processed() -> VersionGroup | None:
             known = self.version_groups.just_read.take(asset) if self.version_groups.just_read else None
             family = known or await self.version_groups.load(asset)
-            return family if family.current.has_file or not self._may_come(family.current) else None
+            ready = (empty and len(family.records) == 1) or family.current.has_file
+            return family if ready or not self._may_come(family.current) else None
 
         waits = facts.PROCESS_WAITS
-        first = not self.version_groups.is_fresh(asset)
+        first = empty or not self.version_groups.is_fresh(asset)
         family = await self.api.until(processed, facts.PROCESS_SECONDS, waits, first=first)
         if family is None:
             raise Transient("the version before this one is still being processed", asset=asset)

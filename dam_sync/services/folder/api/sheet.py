@@ -17,7 +17,7 @@ from typing import BinaryIO, Final
 
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model.asset import Placement
-from dam_sync.model.csv_cells import rows_of
+from dam_sync.model.csv_cells import delimiter_of, rows_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.safe_text import guarded, unguarded
@@ -31,6 +31,7 @@ PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
 LEVEL = re.compile(r"/((?:\\.|[^/\\])+)", re.DOTALL)
 PAIR = re.compile(r"((?:\\.|[^:\\])*):(.*)", re.DOTALL)
 COLUMN = re.compile(r"fields\.(?P<key>.+?)(?:\[(?P<locale>[^\[\]]+)\]|(?P<json>\{\}))?$")
+DELIMITERS = ",;"  # a tab is part of a cell
 TEXTS = ("id", "filename", "status", "type", "created_at", "changed_at")
 DATES = ("release_at", "expires_at")
 FILES = ("versions", "attachments")
@@ -380,7 +381,7 @@ class Sheet:
 
     def _index(self, file: BinaryIO) -> None:
         first = file.readline(LONGEST_LINE)
-        self._delimiter = ";" if first.count(b";") > first.count(b",") else ","
+        self._delimiter = delimiter_of(first, DELIMITERS)
         file.seek(0)
         rows = self._rows(file)
         _, header = next(rows, (0, []))
