@@ -17,7 +17,7 @@ from dam_sync.store.migrations import migrate
 def shared_engine(path: Path, *, read_only: bool = False) -> Engine:
     """See `engine_of`. Writes are left to the system, which outlives every process that a test kills."""
     if not read_only and path.exists() and not path.stat().st_size:
-        path.write_bytes(_empty_state())
+        path.write_bytes(empty_state())
     first, engine = _first(), engine_of(path, read_only=read_only)
     engine.dialect, engine._compiled_cache = first.dialect, first._compiled_cache
     engine.pool._dialect = engine.dialect
@@ -38,7 +38,8 @@ def _first() -> Engine:
 
 
 @cache
-def _empty_state() -> bytes:
+def empty_state() -> bytes:
+    """A state file without a run; made once in a process and in those that are forked from it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "job.db"
         path.touch()

@@ -34,6 +34,7 @@ import typer.main
 from dam_sync import services
 from dam_sync.cli import YOUNG_OBJECTS, cli
 from tests.support import small
+from tests.support.engines import empty_state
 from tests.support.small import Ran, hurry, set_right
 
 ROOT = Path(__file__).parents[2]
@@ -314,6 +315,7 @@ def _read_the_rest() -> None:
 
 def _serve() -> None:
     _read_the_rest()
+    empty_state()  # a command may have no disk to make it on
     gc.freeze()  # what is not looked at is not copied
     gc.set_threshold(YOUNG_OBJECTS)
     for line in sys.stdin:
