@@ -181,7 +181,8 @@ class RunContext:
     async def last_ended(self) -> datetime | None:
         """When an earlier run, or an earlier part of this one, may have written last; None if there were none. Of one
         that was killed the last heartbeat is known; of this one, if it is resumed, only that it was before now."""
-        earlier = [row for row in await self.store.runs() if row.id != self.run.id or self.run.resumed]
+        own = (self.run.id, self.run.started_at)  # the number alone may be that of a verification, which is not stored
+        earlier = [row for row in await self.store.runs() if (row.id, row.started_at) != own or self.run.resumed]
         return max((row.ended_at or row.beat_at or row.started_at for row in earlier), default=None)
 
     def compares(self, asset: str) -> bool:
