@@ -309,7 +309,7 @@ def _clear(c: Connection, run: int) -> None:
 
 
 def _held_by_another(holder: str) -> tuple[ColumnElement[bool], ...]:
-    """The condition for runs that a process left silently: from now on it can neither renew its lease nor
+    """The condition for runs that a process left without ending them: from now on it can neither renew its lease nor
     write, even if it was only suspended and another command is begun than its own."""
     return RUN.c.state == "running", RUN.c.owner != holder
 

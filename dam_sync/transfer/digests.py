@@ -16,7 +16,7 @@ _KNOWN = frozenset(name for name in hashlib.algorithms_guaranteed if not name.st
 
 
 def computable(published: Mapping[str, str]) -> dict[str, str]:
-    """Those of the published digests that this host can compute, so that they tell whether bytes are the same."""
+    """Those of the published digests that this host can compute, which show whether bytes are the same."""
     return {name: digest for name, digest in published.items() if name.lower() in _KNOWN}
 
 

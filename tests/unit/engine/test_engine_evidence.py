@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -18,25 +17,9 @@ from dam_sync.model.ports import Content, Stream
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import MEMORY_BYTES, content_of
 from dam_sync.transfer.digests import computable
+from tests.support.virtual.generated import Bytes
 
 SIZES = (900, MEMORY_BYTES + 900)
-
-
-@dataclass
-class Held:
-    """The bytes of a file from an offset on."""
-
-    data: bytes
-    start: int
-
-    @property
-    def total(self) -> int:
-        return len(self.data)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.data[self.start :]
-
-    async def aclose(self) -> None: ...
 
 
 class Desk:
@@ -49,7 +32,7 @@ class Desk:
     @asynccontextmanager
     async def content(self, file: FileRef, name: str) -> AsyncIterator[Content]:
         async def opened(offset: int) -> Stream:
-            return Held(self.held[file.id], offset)
+            return Bytes(self.held[file.id], offset)
 
         wanted = frozenset() if computable(file.digests) else frozenset({"sha256"})
         budget = MemoryBudget(10 * MEMORY_BYTES)

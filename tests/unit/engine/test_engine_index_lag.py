@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 from typing import cast
-
-import pytest
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.limits import Limits
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
 from tests.support.store import SetClock, changed
 
 LAG = 600.0
@@ -38,18 +33,6 @@ class Desk:
 
     async def left(self) -> float:
         return await RunContext.lag_left(cast(RunContext, self))
-
-
-@pytest.fixture
-def clock() -> SetClock:
-    return SetClock()
-
-
-@pytest.fixture
-async def store(tmp_path: Path, clock: SetClock) -> AsyncIterator[SqlStore]:
-    opened = await SqlStore.open(tmp_path / "job.db", clock, storage=SHARED)
-    yield opened
-    await opened.close()
 
 
 async def test_a_first_run_waits_for_nothing(store: SqlStore, clock: SetClock) -> None:

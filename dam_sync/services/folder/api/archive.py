@@ -206,7 +206,7 @@ def _decompressed(archive: Path) -> IO[bytes]:
 
 
 class _Bounded(io.RawIOBase):
-    """A tar file of which nobody keeps very much in memory: `tarfile` reads a name or a list of attributes whole, as
+    """A tar file of which little is kept in memory: `tarfile` reads a name or a list of attributes whole, as
     long as its header says, in one piece or, since Python 3.14, in many. Raises InvalidValue for a longer one."""
 
     def __init__(self, data: IO[bytes]) -> None:
