@@ -161,8 +161,8 @@ def _as_written(actual: Asset, link: LinkRow) -> Sequence[str]:
 
 
 def _spot_of(ours: FileRef, theirs: Sequence[FileRef], written: Sequence[str]) -> int | None:
-    """Where this version is among these of the target. Files of one size are distinguished by the order in which they were
-    written where both services have no digest in common."""
+    """Where this version is among these of the target. Files of one size are distinguished by the order in which they
+    were written where both services have no digest in common."""
     key = version_key(ours)
     spot = written.index(key) if key in written else len(theirs)
     if spot < len(theirs) and ours.agrees(theirs[spot]):
