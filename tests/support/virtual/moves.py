@@ -47,6 +47,12 @@ OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests ma
 FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
 BY_TURNS = {"in create: call": "in create: clean", "in create: clean": "in create: call"}
 """Of the assets of one call the first has the one step and the others the other; after a crash another may be first."""
+TWINS = (
+    "SELECT one.asset FROM ledger AS one JOIN ledger AS other ON one.operation = other.operation"
+    " AND CAST(one.detail AS TEXT) = CAST(other.detail AS TEXT) AND one.asset <> other.asset"
+    " WHERE one.operation = 'in create: create'"
+)
+OF_TWINS = ("in create: file", "in create: create")  # are recorded again for the one that does not get it
 UPLOAD, GIVEN_UP = "in create: upload", "in create: given up"
 PULLED, FILE = "in create: pull", "in create: file"
 IN_VAIN = {"in create: sent instead", GIVEN_UP}
@@ -60,8 +66,9 @@ CHANGED = 3  # assets that get another title, and that lose parts
 class State:
     """What can be seen of both sides and of the state file once a library is moved.
 
-    journal: the steps of every source asset; left: what nobody settled; lying: what lies about besides. The trash of
-    the target is not looked at: what a crash left half made is brought there.
+    journal: the steps of every source asset; left: what nobody settled; lying: what lies about besides; twins: assets
+    that were found to be created by what was created for another, with the same content. The trash of the target is not
+    looked at: what a crash left half made is brought there.
     """
 
     source: Any
@@ -72,6 +79,7 @@ class State:
     journal: Counter[tuple[str, str]]
     left: dict[str, int]
     lying: Lying
+    twins: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -140,6 +148,7 @@ class Move:
             journal=Counter((asset, nameless(name)) for asset, name in journal),
             left=dict(zip((table for table, _ in LEFT), left[0], strict=True)),
             lying=lying(self.universe, self.target, beside(self.job)),
+            twins=frozenset(asset for (asset,) in ask(self.job, TWINS)),
         )
 
     async def _change(self) -> None:
@@ -358,6 +367,7 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
     again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (ours - theirs).items()})
     lost = theirs - ours
     again, lost = +again, Counter({step: n for step, n in lost.items() if not _has_its_turn(*step, got.journal)})
+    again = Counter({step: n for step, n in again.items() if step[0] not in got.twins or step[1] not in OF_TWINS})
     if uses_up:
         again = Counter({step: n for step, n in again.items() if not _is_sent_anew(*step, uses_up, got.journal)})
     if again:
