@@ -40,7 +40,7 @@ def no_look(patch: pytest.MonkeyPatch) -> None:
 
 def no_lease(patch: pytest.MonkeyPatch) -> None:
     """Nobody asks whether another process is at it."""
-    patch.setattr(runs, "live_run", lambda c, since, process_exists: None)
+    patch.setattr(runs, "live_runs", lambda c, since, process_exists: [])
 
 
 def no_leash(patch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,9 @@ class Desk:
     def target(self) -> Desk:
         return self
 
+    def refuse_stopped(self) -> None:
+        """It is not asked to stop."""
+
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
         self.placed.append((container.id, tuple(add), tuple(remove)))
 
