@@ -12,7 +12,7 @@ from distributed import Client
 from ruamel.yaml import YAML
 
 from dam_sync.cluster.tls import ClusterSecurity
-from tests.support.forking import WORKER
+from tests.support.forking import NANNY, WORKER
 from tests.support.programs import NOWHERE, Program
 from tests.support.raw_server import free_port
 
@@ -113,9 +113,13 @@ def spawned_by(process: Process) -> list[psutil.Process]:
 
 
 def is_worker(process: psutil.Process) -> bool:
-    """Whether it was started by a nanny, as a program or forked."""
+    """Whether it was started by a nanny, as a program or forked. Since Python 3.14 the name of a thread, which Dask
+    sets, is that of a process, too."""
     with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-        return process.name() == WORKER or "spawn_main" in " ".join(process.cmdline())
+        if process.name() == WORKER or "spawn_main" in " ".join(process.cmdline()):
+            return True
+        parent = process.parent()
+        return parent is not None and parent.name() == NANNY
     return False
 
 

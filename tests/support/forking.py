@@ -246,17 +246,30 @@ def fork_workers() -> None:
         listener.bind(address)
         listener.listen()
         alive, found._forkserver_alive_fd = os.pipe()
+        more = _key_of(found)
         pid = os.fork()
         if not pid:
             os.close(found._forkserver_alive_fd)
             _name(NANNY)
             os.register_at_fork(after_in_child=lambda: _name(WORKER))
             try:
-                forkserver.main(listener.detach(), alive, [])
+                forkserver.main(listener.detach(), alive, [], **more)
             finally:
                 os._exit(0)
         os.close(alive)
     found._forkserver_address, found._forkserver_pid = address, pid
+
+
+def _key_of(found: Any) -> Mapping[str, int]:
+    """Where the server reads the key that its clients have to know since Python 3.14; nothing before."""
+    length = getattr(forkserver, "_AUTHKEY_LEN", 0)
+    if not length:
+        return {}
+    reading, writing = os.pipe()
+    found._forkserver_authkey = os.urandom(length)
+    os.write(writing, found._forkserver_authkey)
+    os.close(writing)
+    return {"authkey_r": reading}
 
 
 def _name(name: str) -> None:
