@@ -22,7 +22,7 @@ def main() -> None:
 def _outlive_reload() -> None:
     """A SIGHUP that asks `watch` to read its files again comes too early to matter, and must not end it: systemd takes
     that for a clean end, and does not restart it. One that is ignored (`nohup`) stays ignored."""
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 

@@ -1,7 +1,8 @@
 """TLS contexts for connections between Dask's processes, which end without a closing message.
 
-Since OpenSSL 3.4 such an end is recorded as an error of the system. Python's `ssl` (seen in 3.13.5 and 3.14.8) reports
-it, and does not remove it: every other connection of the same thread then fails with "Broken pipe" at its next read.
+Since OpenSSL 3.4 such an end is recorded as an error of the system. Python's `ssl` reports it, and does not remove it:
+every other connection of the same thread then fails with "Broken pipe" at its next read. Seen in Python 3.13.5 with
+OpenSSL 3.5.9, and in 3.14.8 with 3.6.5.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Done:
 
 
 async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
-    """Whether the last run before this one was one of another job."""
+    """A note if the last run before this one was one of another job."""
     writers = (row.job for row in await store.runs(at_most=2) if row.job != job.name)
     return sentences.about_writer(job.state_name, next(writers, ""), job.name)
 

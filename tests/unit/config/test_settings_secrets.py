@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -75,6 +77,17 @@ def test_a_command_goes_through_no_shell(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
+@contextmanager
+def keyring_of(backend: KeyringBackend) -> Iterator[None]:
+    """It is the one of this process while the block runs."""
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    try:
+        yield
+    finally:
+        keyring.set_keyring(before)
+
+
 class MemoryKeyring(KeyringBackend):
     priority: ClassVar[float] = 1.0
 
@@ -89,14 +102,10 @@ class MemoryKeyring(KeyringBackend):
 
 
 def test_from_the_keyring(tmp_path: Path) -> None:
-    before = keyring.get_keyring()
-    keyring.set_keyring(MemoryKeyring())  # type: ignore[no-untyped-call]
-    try:
+    with keyring_of(MemoryKeyring()):  # type: ignore[no-untyped-call]
         assert resolve_secret("${keyring:dam/sync/ann}") == "s3cret"
         assert "is not in the keyring" in refused(tmp_path, "${keyring:dam/sync/bob}").message
         assert "names no user" in refused(tmp_path, "${keyring:dam}").message
-    finally:
-        keyring.set_keyring(before)
 
 
 class UnlockedElsewhere(MemoryKeyring):
@@ -107,24 +116,16 @@ class UnlockedElsewhere(MemoryKeyring):
 
 
 def test_a_keyring_that_fails_in_its_own_way_is_a_configuration_error(tmp_path: Path) -> None:
-    before = keyring.get_keyring()
-    keyring.set_keyring(UnlockedElsewhere())  # type: ignore[no-untyped-call]
-    try:
+    with keyring_of(UnlockedElsewhere()):  # type: ignore[no-untyped-call]
         error = refused(tmp_path, "${keyring:dam/sync}")
-    finally:
-        keyring.set_keyring(before)
     assert "the keyring failed with RuntimeError" in error.message
     assert "s3cret" not in error.message
     assert "keyring diagnose" in error.hint
 
 
 def test_without_a_keyring_the_hint_does_not_say_unlock(tmp_path: Path) -> None:
-    before = keyring.get_keyring()
-    keyring.set_keyring(FailKeyring())  # type: ignore[no-untyped-call]
-    try:
+    with keyring_of(FailKeyring()):  # type: ignore[no-untyped-call]
         error = refused(tmp_path, "${keyring:dam/sync}")
-    finally:
-        keyring.set_keyring(before)
     assert "there is no keyring here" in error.message
     assert "another reference" in error.hint
 

@@ -107,14 +107,19 @@ def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: Profiles
         return Audience()
     groups, release = rights.groups or profile.groups, rights.release_at or profile.release_at
     if release is None and not profile.immediate:
-        return Audience(NO_RELEASE, groups=None if groups & options.everybody else groups)
+        return Audience(NO_RELEASE, groups=_restricted(groups, options))
     if not groups:
         return Audience(hidden=NO_GROUP)
     expiry = rights.expires_at
     if opens_wider(rights, profile, now) and closing_profile(profile, tenant, options, now) is None:
         groups, release = groups | profile.groups, profile.release_at
         expiry = None if expiry is not None and expiry <= now else expiry
-    return Audience("", release, expiry, None if groups & options.everybody else groups)
+    return Audience("", release, expiry, _restricted(groups, options))
+
+
+def _restricted(groups: frozenset[str], options: ProfilesOptions) -> frozenset[str] | None:
+    """The groups that an asset is for; None if one of them has everybody."""
+    return None if groups & options.everybody else groups
 
 
 # -- bodies ------------------------------------------------------------------------------------------------------------
