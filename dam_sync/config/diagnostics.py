@@ -105,8 +105,11 @@ def _missing(schema: Json, place: KeyPath) -> str:
 
 
 def _unknown_key(written: SourceMap, place: KeyPath, schema: Json) -> Diagnostic:
-    word = str(place[-1])
-    return written.diagnostic(place, "unknown key", nearest(word, _keys_at(schema, place[:-1])) or "remove it")
+    word, around = str(place[-1]), place[:-1]
+    known = _keys_at(schema, around)
+    below = [key for key in known if word in _keys_at(schema, (*around, key))]
+    hint = f"write it below {below[0]}:" if len(below) == 1 else nearest(word, known)
+    return written.diagnostic(place, "unknown key", hint or "remove it")
 
 
 SHOULD_BE = {

@@ -280,7 +280,7 @@ def _job_of(
         job = JobConfig.model_validate(_with_places(written, folder))
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
-        found.extend(diagnostics_of(written, errors, JobConfig.model_json_schema()))
+        found.extend(diagnostics_of(written, errors, _schema_of(written, kinds or {})))
     state = written.data.get("state")
     if isinstance(state, str) and not literal and (wrong := literal_password(state)) is not None:
         found.append(written.diagnostic(("state",), *wrong))
@@ -293,6 +293,24 @@ def _job_of(
         raise ConfigError.of(found)
     job._folder, job._written = folder, written
     return job
+
+
+def _schema_of(written: SourceMap, kinds: Mapping[str, Connector]) -> Json:
+    """The JSON Schema of a job whose two services are of the kinds that are written: with their auth and options."""
+    schema = JobConfig.model_json_schema()
+    side = schema["$defs"]["SideConfig"]
+    for role in ("source", "target"):
+        given = written.data.get(role)
+        name = given.get("kind") if isinstance(given, dict) else None
+        kind = kinds.get(name) if isinstance(name, str) else None
+        if kind is not None:
+            below = {
+                "auth": {key: {} for method in kind.auth.values() for key in ("flow", *method.model_fields)},
+                "options": {key: {} for key in kind.options.model_fields},
+            }
+            properties = {key: {"properties": keys} for key, keys in below.items() if keys}
+            schema["properties"][role] = {**side, "properties": {**side["properties"], **properties}}
+    return schema
 
 
 def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:

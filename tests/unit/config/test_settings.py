@@ -195,6 +195,15 @@ notify: {url: "http://hook.example", secret: hunter4, on: [parkd]}
     assert not any(secret in line for line in found for secret in ("hunter2", "hunter3", "hunter4", "hunter5"))
 
 
+def test_a_key_that_belongs_one_level_below_is_sent_there(tmp_path: Path) -> None:
+    misplaced = JOB.replace("  kind: beta\n", "  kind: beta\n  index_lag: 5\n  client_id: x\n") + "concurrency: 3\n"
+    assert told(tmp_path, misplaced) == [
+        "museum.yaml:10:3: target.index_lag: unknown key; write it below options:",
+        "museum.yaml:11:3: target.client_id: unknown key; write it below auth:",
+        "museum.yaml:18:1: concurrency: unknown key; write it below limits:",
+    ]
+
+
 def test_a_value_may_have_a_conflict_policy_of_its_own(tmp_path: Path) -> None:
     given = "conflicts: {default: newest, fields: {title: target}, file: source, rights: park}"
     rules = load(tmp_path, JOB.replace("conflicts: overwrite", given)).policy.conflicts.rules
