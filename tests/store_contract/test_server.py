@@ -21,7 +21,7 @@ from dam_sync.model.outage import Outage, show_outage
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import upsert as upsert
-from dam_sync.store.base import Storage
+from dam_sync.store.base import Storage, to_text
 from dam_sync.store.migrations import VERSION
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
@@ -317,10 +317,48 @@ async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: S
     await old.set_meta("old", 1)
     await old.close()
     store = await SqlStore.open(tmp_path / "one.db", clock)
-    await store.reserve_name("\ufdd0", "x")  # comes back as NUL
+    await store.reserve_name("a.jpg", "x")
     await store.close()
+    execute(server, "CREATE RULE changing AS ON INSERT TO name DO ALSO UPDATE name SET owner = 'y'")
     with pytest.raises(IntegrityError, match="the copy of the table name differs"):
         restore(server, tmp_path / "one.db", clock, Storage())
+    execute(server, "DROP RULE changing ON name")
     again = await SqlStore.open(server, clock)
     assert await again.get_meta("old") == 1
     await again.close()
+
+
+STRANGE = (
+    "\0",
+    "\ufdd0",
+    "\ufdd1",
+    "\ufdd1\ufdd2",
+    "\ufdd1\ufdd3",
+    "\ufdd0\0",
+    "a\0\ufdd1\0\ufdd0",
+    "\\u0000",
+    "\ufdd2\ufdd3",
+)
+
+
+async def test_every_text_comes_back_as_it_was(server: StateServer, clock: SetClock, tmp_path: Path) -> None:
+    """Those with NUL, which the server cannot keep, and those with what is kept in its place."""
+    from dam_sync.store.server.store import restore
+
+    store = await SqlStore.open(server, clock)
+    for number, text in enumerate(STRANGE):
+        await store.reserve_name(text, f"owner {number}")
+        await store.set_meta(f"note {text}", {text: text})
+    assert [await store.get_meta(f"note {text}") for text in STRANGE] == [{text: text} for text in STRANGE]
+    writer = store._database.writer
+    assert writer is not None
+    read = await writer.run(lambda c: c.exec_driver_sql("SELECT folded, owner FROM name").fetchall())
+    assert sorted(read) == sorted((text, f"owner {number}") for number, text in enumerate(STRANGE))
+    extracted = "SELECT json_extract(value, '$.x') FROM (VALUES (%s)) AS given (value)"
+    for text in STRANGE:
+        given = to_text({"x": text})
+        (found,) = await writer.run(lambda c, given=given: c.exec_driver_sql(extracted, (given,)).fetchall())
+        assert found[0] == text
+    await store.copy_to(tmp_path / "copy.db")
+    await store.close()
+    restore(server, tmp_path / "copy.db", clock, Storage())

@@ -30,7 +30,11 @@ from dam_sync.store.server.workers import no_place
 BUSY_SECONDS = 10  # how long a statement waits for another process
 CONNECT_SECONDS = 10
 WRITER, RUN_HOLDER = "writer", "run"
-NUL, NUL_KEPT = "\0", "\ufdd0"  # PostgreSQL has no NUL in a text; a code point that Unicode reserves for internal use
+# PostgreSQL has no NUL in a text. In its place is a code point that Unicode reserves for internal use; a text that
+# has this one itself, or the one that marks it, has a pair instead, so that every text comes back as it was.
+_KEPT_AS: Mapping[str, str] = {"\0": "\ufdd0", "\ufdd0": "\ufdd1\ufdd2", "\ufdd1": "\ufdd1\ufdd3"}
+_READ_AS: Mapping[str, str] = {kept: text for text, kept in _KEPT_AS.items()}
+_TO_KEEP, _KEPT = re.compile("[\0\ufdd0\ufdd1]"), re.compile("\ufdd0|\ufdd1[\ufdd2\ufdd3]")
 _LIBPQ: Mapping[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 15,
@@ -107,7 +111,7 @@ class _Texts(StrDumper):
     """Texts with NUL, which services may send."""
 
     def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace(NUL, NUL_KEPT) if NUL in obj else obj)
+        return super().dump(_TO_KEEP.sub(_kept, obj) if "\0" in obj or "\ufdd0" in obj or "\ufdd1" in obj else obj)
 
 
 class _Loader(TextLoader):
@@ -115,7 +119,17 @@ class _Loader(TextLoader):
 
     def load(self, data: Any) -> str | bytes:
         text = super().load(data)
-        return text.replace(NUL_KEPT, NUL) if isinstance(text, str) and NUL_KEPT in text else text
+        if isinstance(text, str) and ("\ufdd0" in text or "\ufdd1" in text):
+            return _KEPT.sub(_read, text)
+        return text
+
+
+def _kept(found: re.Match[str]) -> str:
+    return _KEPT_AS[found[0]]
+
+
+def _read(found: re.Match[str]) -> str:
+    return _READ_AS[found[0]]
 
 
 def connect(server: StateServer) -> Connection:

@@ -41,7 +41,7 @@ _COUNT_NEW = (
     " ON CONFLICT (run, label) DO UPDATE SET n = t.n + 1;"
 )
 
-# The JSON functions of SQLite that statements use; a NUL in JSON becomes what `server.NUL_KEPT` says.
+# The JSON functions of SQLite that statements use; a NUL in JSON becomes what stands for it in texts.
 _FUNCTIONS = (
     "CREATE FUNCTION json_of(given TEXT) RETURNS JSONB IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN"
     r" RETURN CASE WHEN strpos(given, '\u0000') = 0 THEN given::jsonb"
