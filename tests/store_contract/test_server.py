@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, inspect
 from sqlmodel import SQLModel
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
-from dam_sync.model.errors import ConfigError, IntegrityError, SafetyStop, StoreUnreachable
+from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreUnreachable
 from dam_sync.model.outage import Outage, show_outage
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
@@ -165,6 +165,49 @@ async def test_after_a_commit_without_an_answer_the_server_is_asked(
     await store.close()
 
 
+@pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
+@pytest.mark.parametrize("at", [b"pg_try_advisory_lock", b"pg_terminate_backend"], ids=["lock", "former session"])
+async def test_the_server_is_asked_also_if_the_next_connection_is_lost_at_once(
+    proxy: CuttingProxy, clock: SetClock, at: bytes, forwarded: bool
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    await store.begin("museum", "run")
+    called: list[int] = []
+
+    def count(c: Connection) -> int:
+        called.append(1)
+        c.exec_driver_sql("INSERT INTO note VALUES ('n', '0') ON CONFLICT DO NOTHING")
+        c.exec_driver_sql("UPDATE note SET value = (value::int + 1)::text WHERE key = 'n'")
+        return len(called)
+
+    writer = store._database.writer
+    assert writer is not None
+    proxy.cut_at(b"COMMIT", forwarded=forwarded, then=at)
+    assert await writer.run(count) == len(called) == (1 if forwarded else 2)
+    assert proxy.cuts == 2
+    assert await store.get_meta("n") == 1
+    await store.close()
+
+
+async def test_nothing_is_written_after_a_commit_of_which_the_outcome_stays_unknown(
+    proxy: CuttingProxy, clock: SetClock
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    await store.set_meta("k", 1)
+    execute(proxy.direct, "ALTER TABLE store_commit RENAME TO away")
+    proxy.cut_at(b"COMMIT", forwarded=False)
+    try:
+        for value in (2, 3):
+            with pytest.raises(DamSyncError, match="store_commit"):
+                await store.set_meta("k", value)
+    finally:
+        execute(proxy.direct, "ALTER TABLE away RENAME TO store_commit")
+    with pytest.raises(DamSyncError, match="store_commit"):
+        await store.set_meta("k", 4)
+    assert await store.get_meta("k") == 1
+    await store.close()
+
+
 async def test_a_run_is_still_held_after_a_lost_connection(proxy: CuttingProxy, clock: SetClock) -> None:
     store = await SqlStore.open(proxy.server, clock)
     run = await store.begin("museum", "run")
@@ -230,6 +273,26 @@ async def test_an_outage_ends_with_the_first_connection(proxy: CuttingProxy, clo
     assert (outage.is_on, outage.since) == (False, None)
     assert await store.get_meta("k") == 2
     await store.close()
+
+
+async def test_an_outage_while_a_state_is_opened_is_bridged(proxy: CuttingProxy, clock: SetClock) -> None:
+    outage = Outage()
+    show_outage(outage)
+    proxy.refuse()
+    opening = asyncio.ensure_future(SqlStore.open(proxy.server, clock))
+    await asyncio.to_thread(until_on, outage)
+    proxy.admit()
+    store = await opening
+    await store.set_meta("k", 1)
+    assert (outage.is_on, outage.since) == (False, None)
+    await store.close()
+    proxy.refuse()
+    with pytest.raises(StoreUnreachable):  # it is not waited for longer than later outages are
+        await SqlStore.open(proxy.server, clock, storage=HASTY)
+    outage.since = None
+    with pytest.raises(StoreUnreachable):  # what only reads can be asked again
+        await SqlStore.open(proxy.server, clock, read_only=True)
+    assert outage.since is None
 
 
 async def test_a_password_is_in_no_message(server: StateServer, clock: SetClock) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -20,7 +21,7 @@ from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
 from dam_sync.store.server.rights import refuse_missing_rights
-from dam_sync.store.server.threads import ServerReader, ServerWriter
+from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
 from dam_sync.store.standing import ALIVE
 from dam_sync.store.tables import stamp
@@ -119,8 +120,9 @@ def vacuum(server: StateServer) -> None:
 
 
 def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> None:
-    """Migrate the schema to this version, or raise why that is impossible."""
-    with _connected(server) as connection:
+    """Migrate the schema to this version, or raise why that is impossible. Where it may be written, a brief outage is
+    bridged; what only reads can be asked again."""
+    with _connected(server, storage.patience if not read_only else None) as connection:
         server_schema.check_server(connection, server)
         refuse_missing_rights(connection, server, write=not read_only)
         version = server_schema.version_of(connection, server)
@@ -143,8 +145,8 @@ def _refuse_while_running(connection: Connection, server: StateServer, clock: Cl
 
 
 @contextmanager
-def _connected(server: StateServer) -> Iterator[Connection]:
-    connection = connect(server)
+def _connected(server: StateServer, patience: timedelta | None = None) -> Iterator[Connection]:
+    connection = connect(server) if patience is None else reached(server, patience)
     try:
         with translated(server):
             yield connection
