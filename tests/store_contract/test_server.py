@@ -24,6 +24,7 @@ from dam_sync.store import upsert as upsert
 from dam_sync.store.base import Storage, to_text
 from dam_sync.store.migrations import VERSION
 from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.server.database import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import LINE, CuttingProxy, emptied, execute
 from tests.support.store import SetClock
@@ -313,6 +314,20 @@ async def test_a_session_that_changes_between_transactions_is_refused(server: St
     writer._link.session += 1  # type: ignore[union-attr]
     with pytest.raises(SafetyStop, match="pooler that shares sessions"):
         await store.set_meta("k", 1)
+    await store.close()
+
+
+@pytest.mark.parametrize("side", ["reader", "writer"])
+async def test_a_session_set_up_for_another_state_is_neither_read_nor_written(
+    server: StateServer, clock: SetClock, side: str
+) -> None:
+    """A pooler may give the session of another process, which has tables of the same names in its search path."""
+    store = await SqlStore.open(server, clock)
+    await store.set_meta("k", 1)
+    link = getattr(store._database, side)._link
+    raw_of(link.connection).execute("SET search_path TO pg_catalog")
+    with pytest.raises(SafetyStop, match="pooler that shares sessions"):
+        await (store.get_meta("k") if side == "reader" else store.set_meta("k", 2))
     await store.close()
 
 

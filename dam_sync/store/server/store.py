@@ -91,7 +91,7 @@ def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
     with (
         translate_errors(target),
         _connected(server) as source,
-        reading(source),
+        reading(source, server),
         connected(storage.engine(target)) as copy,
     ):
         migrations.migrate(copy)
@@ -129,7 +129,7 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
         if version > migrations.VERSION:
             hint = f"install the newer dam-sync; this one writes version {migrations.VERSION}"
             raise ConfigError(f"the state {server} was made by a newer dam-sync (version {version})", hint=hint)
-        if version == migrations.VERSION and (read_only or server_schema.has_commits(connection)):
+        if version == migrations.VERSION and (read_only or server_schema.has_commits(connection, server)):
             return
         if read_only and version == 0:
             raise ConfigError(f"there is no state at {server}", hint="run the job first, or correct `state:`")

@@ -25,6 +25,7 @@ from dam_sync.store.server.database import (
     RUN_HOLDER,
     WRITER,
     application_name,
+    begin,
     connect,
     pooled,
     raw_of,
@@ -169,7 +170,6 @@ class ServerWriter(GroupWriter):
         if self._session != self._link.session:
             self._hold_again(raw)
         token, sent = SYSTEM_CLOCK.token()[:TOKEN_LETTERS], False
-        raw.execute("BEGIN")
         try:
             self._begin(raw)
             if self._was_committed(raw):
@@ -187,6 +187,7 @@ class ServerWriter(GroupWriter):
             raise
 
     def _begin(self, raw: psycopg.Connection[Any]) -> None:
+        begin(raw, self._server)
         asked = "SELECT pg_advisory_xact_lock(%s), pg_backend_pid()"
         row = raw.execute(asked, (self._server.lock_key(WRITER),)).fetchone()
         assert row is not None
@@ -230,7 +231,7 @@ class ServerReader:
         return self._link.bridged(lambda: self._once(job))
 
     def _once(self, job: Job[T]) -> T:
-        with reading(self._link.connection):
+        with reading(self._link.connection, self._server):
             return job(self._link.connection)
 
 
