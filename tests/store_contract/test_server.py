@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, create_engine, inspect
 from sqlmodel import SQLModel
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
-from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreUnreachable
+from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreBusy, StoreUnreachable
 from dam_sync.model.outage import Outage, show_outage
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
@@ -124,6 +124,21 @@ async def test_a_schema_of_another_program_or_a_newer_one_is_refused(server: Sta
         execute(server, f'DROP SCHEMA "{other.schema}" CASCADE')
     with pytest.raises(ConfigError, match="there is no state at"):
         await SqlStore.open(other, clock, read_only=True)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_the_state_of_a_run_of_an_older_release_is_not_migrated(
+    server: StateServer, clock: SetClock, read_only: bool
+) -> None:
+    store = await SqlStore.open(server, clock)
+    await store.begin("museum", "run")
+    execute(server, f"UPDATE store_version SET version = {VERSION - 1}")
+    with pytest.raises(StoreBusy, match="which an older dam-sync made") as refused:
+        await SqlStore.open(server, clock, read_only=read_only)
+    assert f"process {os.getpid()} on" in str(refused.value)
+    assert "wait until that process is done" in refused.value.hint, "a command that only reads resumes nothing"
+    execute(server, f"UPDATE store_version SET version = {VERSION}")
+    await store.close()
 
 
 async def test_a_job_whose_connection_ends_within_it_is_done_once(server: StateServer, clock: SetClock) -> None:

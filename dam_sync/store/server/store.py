@@ -23,7 +23,7 @@ from dam_sync.store.server.database import connect, raw_of, reading, take_place,
 from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
-from dam_sync.store.standing import ALIVE
+from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
 from dam_sync.store.tables import stamp
 
 PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
@@ -135,13 +135,15 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
             raise ConfigError(f"there is no state at {server}", hint="run the job first, or correct `state:`")
         with writing(connection, server):
             if server_schema.version_of(connection, server) > 0:
-                _refuse_while_running(connection, server, clock, storage)
+                _refuse_while_running(connection, server, clock, storage, f", {OUTDATED}")
             server_schema.migrate(connection, server)
 
 
-def _refuse_while_running(connection: Connection, server: StateServer, clock: Clock, storage: Storage) -> None:
+def _refuse_while_running(
+    connection: Connection, server: StateServer, clock: Clock, storage: Storage, why: str = ""
+) -> None:
     for row in live_runs(connection, stamp(clock.now() - ALIVE), storage.process_exists):
-        raise StoreBusy(f"process {row.pid} on {row.host} is using the state {server}")
+        raise StoreBusy(f"process {row.pid} on {row.host} is using the state {server}{why}", hint=UNTIL_DONE)
 
 
 @contextmanager
