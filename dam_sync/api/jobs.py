@@ -28,6 +28,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.call_budget import advise
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
+from dam_sync.engine.guards.missing import settle_given_up
 from dam_sync.engine.guards.preflight import (
     refuse_before_run,
     refuse_before_verify,
@@ -130,6 +131,7 @@ async def _admitted(context: RunContext, options: RunOptions) -> None:
     """Raises what keeps a run from writing anything."""
     context.options = replace(options, limit=await limit_left(context))
     await refuse_before_run(context)
+    await settle_given_up(context)
     await refuse_unknown(context)
 
 
@@ -162,6 +164,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         context = run_context_of(opened, store, run, options)
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
+        await settle_given_up(context)
         await refuse_unknown(context)
         files = DryFiles(opened.source)
         context.contents = files.contents

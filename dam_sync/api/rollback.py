@@ -96,6 +96,8 @@ class _Undoing:
                     await self.store.withdraw(run.id, "nothing to undo")
                     return await self._report(surveyed)
             undoing = self._rollback(listed, whole)
+            if whole:
+                await self._list_everything()
             await under_lease(self.store, run.id, context.clock, undoing.execute())
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):
@@ -141,12 +143,13 @@ class _Undoing:
         """How many assets may go to the trash; raises ConfigError."""
         return limit_of(self.asked.max_deletes or self.opened.job.policy.max_deletes)
 
+    async def _list_everything(self) -> None:
+        """Let the next run find what is undone from now on, also if the rollback is given up."""
+        for key in (WATERMARK, *(key_of_wave(WATERMARK, wave.name) for wave in self.opened.job.waves)):
+            await self.store.set_meta(key, None)
+
     async def _close(self, undoing: Rollback, report: RollbackReport) -> None:
         store, run = self.store, self.context.run
-        if undoing.whole:
-            await store.set_meta(WATERMARK, None)
-            for wave in self.opened.job.waves:
-                await store.set_meta(key_of_wave(WATERMARK, wave.name), None)
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -152,7 +154,12 @@ def _beside(job: JobConfig, clock: Clock, word: str) -> Path:
 
 
 def _exported(job: JobConfig) -> Path:
-    return job.state_path.with_suffix(".exported")
+    """One file for each state: jobs of one name and folder may have theirs in different databases."""
+    place = job.state_place
+    if isinstance(place, Path):
+        return place.with_suffix(".exported")
+    which = hashlib.sha256(str(replace(place, user="")).encode()).hexdigest()
+    return job.state_path.with_suffix(f".{which[:12]}.exported")
 
 
 @asynccontextmanager

@@ -3,10 +3,14 @@ is shown by its logs or its dashboard; no message contains a secret, and links t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
+import dam_sync
 from dam_sync.engine.pulls import NOTHING_FETCHED, Fetched
 from dam_sync.engine.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import DamSyncError
@@ -16,10 +20,19 @@ from dam_sync.store.server.workers import WorkerProcess
 Calls = Mapping[str, Mapping[str, int]]
 
 
+@cache
+def program() -> str:
+    """The version of this program, and a digest of its modules: builds that differ may have the same number."""
+    root, digest = Path(dam_sync.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
+    return f"{dam_sync.__version__} (build {digest.hexdigest()[:12]})"
+
+
 @dataclass(frozen=True, slots=True)
 class Joining:
     """A worker shall take part in a run. run: names the run and the process that holds it; open: a function of a
-    module, which makes its part with what is `given`; version: of the program."""
+    module, which makes its part with what is `given`; version: see `program`."""
 
     run: str
     open: Callable[[Any], Awaitable[Participant]]

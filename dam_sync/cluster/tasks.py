@@ -10,12 +10,11 @@ from typing import Any
 
 import structlog
 
-from dam_sync import __version__
 from dam_sync.cluster.cancellation import is_cancelled
-from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult
+from dam_sync.cluster.messages import Joining, Order, Participant, WorkerResult, program
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, WorkerLost
 
-SAME = "install the same version on every host of the cluster, and start its workers again"
+SAME = "install the same version on every host of the cluster"
 _log = structlog.get_logger(__name__)
 _taking_part: dict[str, Participant] = {}  # by run
 _opening = asyncio.Lock()
@@ -26,8 +25,8 @@ async def join(message: bytes) -> bytes:
 
     async def joined() -> Any:
         joining = _read(message)
-        if joining.version != __version__:
-            raise ConfigError(f"a worker has dam-sync {__version__}, the coordinator {joining.version}", hint=SAME)
+        if joining.version != program():
+            raise ConfigError(f"it has dam-sync {program()}, the coordinator {joining.version}", hint=SAME)
         async with _opening:
             await _forget_former()
             known = _taking_part.get(joining.run)
@@ -43,7 +42,7 @@ def _read(message: bytes) -> Joining:
     try:
         joining: Joining = pickle.loads(message)
     except Exception as error:  # noqa: BLE001 -- unpickling raises whatever the classes of that version do
-        why = f"a worker with dam-sync {__version__} cannot read what the coordinator sent ({error})"
+        why = f"its dam-sync {program()} cannot read what the coordinator sent ({error})"
         raise ConfigError(why, hint=SAME) from None
     return joining
 

@@ -373,6 +373,8 @@ class DaskWorkers:
         if isinstance(found, OSError):
             raise WorkerLost(f"the worker {address} does not answer: {found}") from found
         if isinstance(found, BaseException):
+            if function is tasks.join:  # which raises nothing itself
+                raise named(ConfigError(f"dam-sync cannot be loaded there ({found})", hint=tasks.SAME), address)
             raise InternalError.of(found)
         reply: WorkerResult = pickle.loads(found)
         return reply

@@ -44,7 +44,9 @@ class PlannedWork:
         """Raises SafetyStop unless the plan says that exactly this is done to the asset."""
         planned = await self.store.planned_asset(asset)
         if planned is None:
-            raise _stale(f"asset {asset} is not in the plan: it was added to the source, or selected, since")
+            raise _stale(
+                f"asset {asset} is not in the plan: it was added to the source, changed there, or selected, since"
+            )
         if digest not in planned.digest.split():
             what = f"the plan says {planned.action or 'nothing'}"
             raise _stale(f"asset {asset} is not as it was planned ({what}): it changed at the source or at the target")

@@ -49,6 +49,11 @@ def current_outage() -> Outage:
     return _CURRENT.get() or Outage()
 
 
+def is_outage_shown() -> bool:
+    """Whether whoever waits here for the database is seen to wait."""
+    return _CURRENT.get() is not None
+
+
 def show_outage(outage: Outage) -> None:
     """Connections that are opened from here on share it."""
     _CURRENT.set(outage)

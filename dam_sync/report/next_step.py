@@ -9,6 +9,7 @@ from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
 
+SAFETY_STOP = 6  # an exit code, too
 TO_CORRECT = (2, 7)  # exit codes of wrong files and credentials
 
 
@@ -161,12 +162,15 @@ def after_status(
 ) -> list[str]:
     """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
     or verify. unfinished: its command; running: it is under way, so nothing else can start;
-    code: the exit code of what stopped it: files and credentials are checked before it is tried again."""
+    code: the exit code of what stopped it: files and credentials are checked before it is tried again, and after a
+    safety stop people see first what a run would do."""
     verb, _, number = unfinished.partition(" ")
     if running:
         return [_line("status", job)]
     if unfinished:
         again = _line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)
+        if code == SAFETY_STOP and verb != "rollback":
+            return [_line("plan", job), again]
         return [_line("check", job), again] if code in TO_CORRECT else [again]
     if parked:
         return [_line("errors", job)]

@@ -33,10 +33,12 @@ _LINKS = (
     .order_by(LINK.c.source)
     .limit(PAGE)
 )
+_UNPLANNED = "asset NOT IN (SELECT name FROM planned WHERE kind = 'asset')"
+_MOVED = "EXISTS (SELECT 1 FROM link WHERE source = asset)"  # earlier; a delta lists what changed since
 CHANGES = {
-    "added": "SELECT asset FROM listed WHERE asset NOT IN (SELECT name FROM planned WHERE kind = 'asset')",
+    "added": f"SELECT asset FROM listed WHERE {_UNPLANNED} AND NOT {_MOVED}",
     "changed": "SELECT asset FROM listed JOIN planned ON kind = 'asset' AND name = asset"
-    " WHERE planned.revision <> listed.revision",
+    f" WHERE planned.revision <> listed.revision UNION ALL SELECT asset FROM listed WHERE {_UNPLANNED} AND {_MOVED}",
     "removed": "SELECT name AS asset FROM planned WHERE kind = 'asset' AND name NOT IN (SELECT asset FROM listed)",
 }
 

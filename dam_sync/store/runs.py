@@ -302,9 +302,12 @@ def _clear(c: Connection, run: int) -> None:
     if c.execute(select(RUN.c.command).where(RUN.c.id == run)).scalar() in MAINTENANCE:
         return
     made = [JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done"]
-    rollback = RUN.c.command.startswith(ROLLBACK, autoescape=True)
-    if c.execute(select(RUN.c.id).where(RUN.c.state != "done", rollback).limit(1)).first() is not None:
-        made.append(~JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True))
+    undone = JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True)
+    for row in c.execute(select(RUN.c.command, RUN.c.started_at).where(RUN.c.state != "done")):
+        if row.command.startswith(ROLLBACK):
+            made.append(~undone)
+        elif row.command == "run":
+            made.append(undone | (JOURNAL.c.at < row.started_at))
     c.execute(delete(JOURNAL).where(*made))
 
 

@@ -28,6 +28,8 @@ ALIVE = timedelta(seconds=30)  # a heartbeat older than this is that of a dead p
 RUNNING, INTERRUPTED, STOPPED, DONE = "running", "interrupted", "stopped", "done"
 DELETIONS = 1_000
 SIDES = ("source", "target")
+OUTDATED = "which an older dam-sync made and this one has to bring up to date"
+UNTIL_DONE = "wait until that process is done, or stop it; then give the same command again"
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
 

@@ -48,7 +48,7 @@ from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.reports import ReportRepository
 from dam_sync.store.runs import Runs, let_go_of_runs, live_runs
 from dam_sync.store.server.workers import STILL, WorkerRepository
-from dam_sync.store.standing import ALIVE
+from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository
@@ -204,7 +204,7 @@ def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage
     if version_of(connection) == 0:
         return
     for row in live_runs(connection, stamp(clock.now() - ALIVE), storage.process_exists):
-        raise StoreBusy(f"an older dam-sync is using this state: process {row.pid} on {row.host}")
+        raise StoreBusy(f"process {row.pid} on {row.host} is using this state, {OUTDATED}", hint=UNTIL_DONE)
 
 
 def _copy(database: Database, target: Path) -> None:

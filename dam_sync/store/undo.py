@@ -20,6 +20,7 @@ from dam_sync.store.runs import UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
+_REMOVING = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": "", "payload": None},
@@ -43,6 +44,15 @@ class Undone:
     left: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class BegunRemoval:
+    """An asset that the rollback of a run began to move to the trash."""
+
+    run: int
+    source: str
+    target: str
+
+
 class UndoRepository(Repository):
     """Rollbacks."""
 
@@ -53,8 +63,7 @@ class UndoRepository(Repository):
     async def without_begun_removals(self, links: Sequence[LinkRow]) -> list[LinkRow]:
         """Those of these links whose target assets no attempt began to move to the trash: one that was killed may have
         moved the others."""
-        names = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
-        chosen = select(JOURNAL.c.scope).where(JOURNAL.c.name.in_(names))
+        chosen = select(JOURNAL.c.scope).where(JOURNAL.c.name.in_(_REMOVING))
         scopes = await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
         targets = {scope.removeprefix(UNDO_SCOPE).partition(":")[2] for scope in scopes if scope.startswith(UNDO_SCOPE)}
         return [link for link in links if ASSET_SCOPE + link.source not in scopes and link.target not in targets]
@@ -115,6 +124,26 @@ class UndoRepository(Repository):
         closed = {"state": "done", "ended_at": self._now(), "outcome": to_text({"rolled back by": by})}
         stopped = (RUN.c.id == run) & (RUN.c.state != "done") & (RUN.c.id != by)
         await self._write(lambda c: c.execute(update(RUN).where(stopped).values(closed)) and None)
+
+    async def begun_removals(self) -> list[BegunRemoval]:
+        """Linked assets whose removal a rollback had begun and did not complete, in the order of their ids."""
+        begun = (JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True), JOURNAL.c.name.in_(_REMOVING))
+        chosen = select(JOURNAL.c.scope).where(*begun)
+
+        def job(c: Connection) -> list[BegunRemoval]:
+            found = []
+            for scope in c.execute(chosen).scalars().all():
+                run, _, target = scope.removeprefix(UNDO_SCOPE).partition(":")
+                sources = c.execute(select(LINK.c.source).where(LINK.c.target == target)).scalars()
+                found += [BegunRemoval(int(run), source, target) for source in sources]
+            return sorted(found, key=lambda each: each.source)
+
+        return await self._read(job)
+
+    async def forget_undo(self, run: int, target: str) -> None:
+        """What was begun to undo of this asset is not completed. Safe to repeat."""
+        gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))
+        await self._write(lambda c: c.execute(gone) and None)
 
 
 def _scope(run: int, target: str) -> str:

@@ -18,6 +18,8 @@ ELSEWHERE = "of other waves"
 """In the tally of a run: assets that it listed and left alone."""
 NOT_DONE = frozenset({"listed", "open", ELSEWHERE})
 """In the tally of a run: what is not the number of assets by what was done with them."""
+WITH_LINK = ("created", "updated", "unchanged")
+"""What becomes of an asset that is at the target afterwards."""
 _ADDED = upsert(WAVE).values(
     asset=bindparam("of"), wave=bindparam("new_wave"), revision=bindparam("new_revision"), due=bindparam("new_due")
 )
@@ -108,7 +110,8 @@ class WaveRepository(Repository):
         """By wave, those of no wave under the empty name."""
         many, moved = func.count(), func.count(SEEN.c.source)
         done: list[Any] = [(text(PARKED), 0), (SEEN.c.source.is_not(None), 0)]
-        waiting = WAVE.c.due | (WORK.c.state != "settled")
+        rolled_back = WORK.c.action.in_(WITH_LINK)  # it has no link any more
+        waiting = WAVE.c.due | (WORK.c.state != "settled") | rolled_back
         parked = func.sum(case((text(PARKED), 1), else_=0))
         opened = func.sum(case(*done, (waiting, 1), else_=0))
         left = func.sum(case(*done, (waiting, 0), else_=1))

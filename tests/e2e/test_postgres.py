@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from dam_sync.api.state_copies import last_export
+from dam_sync.api.stored_job import stored_job_of
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support.pairs import EVERYTHING
@@ -55,6 +57,24 @@ def test_a_job_runs_on_a_server_and_its_state_moves_between_server_and_file(
     assert on_server.json("state", job, "import", str(again))["links"] == ASSETS
     assert on_server.json("run", job)["counts"]["created"] == 0
     assert is_complete(on_server)
+
+
+def test_jobs_of_one_name_in_one_folder_have_exports_of_their_own(
+    on_server: Pair, server: OwnServer, tmp_path: Path
+) -> None:
+    execute(server.state, "CREATE DATABASE other")
+    other = on_server.job.with_name("other.yaml")
+    text = on_server.job.read_text(encoding="utf-8")
+    other.write_text(text.replace("/postgres?", "/other?"), encoding="utf-8")
+    one, two = stored_job_of(on_server.job), stored_job_of(other)
+    on_server.json("run", str(on_server.job))
+    on_server.json("state", str(on_server.job), "export", "-o", str(tmp_path / "export.db"))
+    exported = last_export(one)
+    assert exported is not None
+    assert last_export(two) is None
+    on_server.json("state", str(other), "import", str(tmp_path / "export.db"))
+    assert last_export(two) is not None
+    assert last_export(one) == exported
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from dam_sync.api.rollback import RollbackRequest, rollback_job
 from dam_sync.cli import cli
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.errors import DamSyncError
+from dam_sync.model.journal_names import CREATE, undo
+from dam_sync.model.run_options import StopToken
 from dam_sync.services import discover
 from tests.e2e.test_pairs import relations_between
 from tests.support import small
@@ -21,9 +27,11 @@ from tests.support.anypair import any_pair, large_for, living, moved, name_relat
 from tests.support.everything import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.profiles import profile_of
+from tests.support.small import Meanwhile
 from tests.support.tenants import Pair
 
 PAIRS = pairs(1, 2)
+MANY = 40  # more assets than are undone at once
 
 
 def typed(pair: Pair, verb: str, *words: str) -> Result:
@@ -132,3 +140,44 @@ def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_pat
             told = job.ran(verb, *options, code=code)
             suggested = [line for line in told.err.splitlines() if line.startswith("next:")]
             assert suggested == [f"next: dam-sync rollback {job.pair.job} --run 1"], verb
+
+
+def given_up_halfway(desk: small.Small) -> None:
+    """A rollback of a migration is stopped at one of its first removals."""
+    desk.run()
+    token = StopToken()
+    stopping = Meanwhile("DELETE /v2/assets/*", "delay:0", nth=2, act=lambda: token.stop("stopped by a test"))
+    assert desk.pair.target.served is not None
+    desk.pair.target.served.app.faults.lines.append(stopping)
+    asked = RollbackRequest(1, max_deletes="100%")
+    with pytest.raises(DamSyncError, match="stopped by a test"):
+        asyncio.run(rollback_job(desk.pair.job, small.options(stop_token=token), asked))
+    assert 0 < len(living(desk.pair.target)) < MANY
+    desk.run(code=6).says("the rollback of run 1 was interrupted")
+
+
+def test_a_run_after_a_rollback_that_was_given_up_moves_again_what_it_undid(tmp_path: Path) -> None:
+    with small.small(tmp_path, small.photos(MANY)) as desk:
+        given_up_halfway(desk)
+        desk.run("--accept-changes")
+        assert len(living(desk.pair.target)) == MANY
+        verified = desk.ran("verify", "--json", "--no-progress", "--level", "digest", code=0)
+        assert verified.data["verdict"]["equal"] == MANY
+
+
+def test_what_a_killed_rollback_had_just_removed_is_moved_again_once_it_is_given_up(tmp_path: Path) -> None:
+    """The target moved it to the trash, and the process ended before its state knew: the link is still there."""
+    with small.small(tmp_path, small.photos(MANY)) as desk:
+        given_up_halfway(desk)
+        with closing(sqlite3.connect(desk.state)) as state, state:
+            (target,) = state.execute("SELECT target FROM link ORDER BY target LIMIT 1").fetchone()
+            begun = (f"run:undo:1:{target}", undo(CREATE), "2026-01-01T00:00:00.000000Z", "intent")
+            state.execute("INSERT INTO step (scope, name, at, state) VALUES (?, ?, ?, ?)", begun)
+        headers = {"Authorization": f"Bearer {small.TOKEN}"}
+        assert httpx.delete(f"{desk.pair.target.url}/v2/assets/{target}", headers=headers).status_code < 300
+        planned = desk.ran("plan", "--accept-changes", "--json", "--no-progress", code=0).data
+        report = desk.run("--accept-changes").data
+        assert report["counts"]["created"] == planned["counts"]["created"]
+        assert len(living(desk.pair.target)) == MANY
+        verified = desk.ran("verify", "--json", "--no-progress", "--level", "digest", code=0)
+        assert verified.data["verdict"]["equal"] == MANY

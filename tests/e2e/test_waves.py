@@ -106,6 +106,17 @@ def test_a_sign_off_is_shown_in_words(tmp_path: Path) -> None:
         )
 
 
+def test_what_was_rolled_back_is_open_and_not_left_out(tmp_path: Path) -> None:
+    with small(tmp_path, pictures()) as desk:
+        in_waves(desk, f"{PRESS}}}", f"{REST}}}")
+        desk.run()
+        desk.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
+        counts = {key: waves_of(desk)["press"][key] for key in ("selected", "moved", "open", "left")}
+        assert counts == {"selected": 4, "moved": 0, "open": 4, "left": 0}
+        assert desk.run("--wave", "press").data["counts"]["created"] == 4
+        assert waves_of(desk)["press"]["open"] == 0
+
+
 @only_in_full
 def test_a_change_is_moved_by_its_own_wave_alone(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:

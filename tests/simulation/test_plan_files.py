@@ -94,6 +94,16 @@ def test_changed_assets_are_named(tmp_path: Path) -> None:
         refused(move, file, "changed in the source (")
 
 
+def test_an_asset_that_was_moved_and_changed_since_is_not_called_a_new_one(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        move.universe.do(run_job(move.job, move.universe.options()))
+        _, file = planned(move)
+        move.change()
+        with pytest.raises(SafetyStop, match=r"the plan is out of date: \d+ assets? changed in the source") as stopped:
+            followed(move, file)
+        assert "added" not in stopped.value.message
+
+
 def test_a_change_that_no_listing_shows_stops_the_run_at_its_asset(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)

@@ -16,14 +16,15 @@ from sqlalchemy import Connection, Engine, create_engine, inspect
 from sqlmodel import SQLModel
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
-from dam_sync.model.errors import ConfigError, IntegrityError, SafetyStop, StoreUnreachable
+from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreBusy, StoreUnreachable
 from dam_sync.model.outage import Outage, show_outage
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import upsert as upsert
-from dam_sync.store.base import Storage
+from dam_sync.store.base import Storage, to_text
 from dam_sync.store.migrations import VERSION
 from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.server.database import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.postgres import LINE, CuttingProxy, emptied, execute
 from tests.support.store import SetClock
@@ -125,6 +126,21 @@ async def test_a_schema_of_another_program_or_a_newer_one_is_refused(server: Sta
         await SqlStore.open(other, clock, read_only=True)
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_the_state_of_a_run_of_an_older_release_is_not_migrated(
+    server: StateServer, clock: SetClock, read_only: bool
+) -> None:
+    store = await SqlStore.open(server, clock)
+    await store.begin("museum", "run")
+    execute(server, f"UPDATE store_version SET version = {VERSION - 1}")
+    with pytest.raises(StoreBusy, match="which an older dam-sync made") as refused:
+        await SqlStore.open(server, clock, read_only=read_only)
+    assert f"process {os.getpid()} on" in str(refused.value)
+    assert "wait until that process is done" in refused.value.hint, "a command that only reads resumes nothing"
+    execute(server, f"UPDATE store_version SET version = {VERSION}")
+    await store.close()
+
+
 async def test_a_job_whose_connection_ends_within_it_is_done_once(server: StateServer, clock: SetClock) -> None:
     store = await SqlStore.open(server, clock)
     called: list[int] = []
@@ -162,6 +178,49 @@ async def test_after_a_commit_without_an_answer_the_server_is_asked(
     assert await writer.run(count) == len(called) == (1 if forwarded else 2)
     assert proxy.cuts == 1
     assert await store.get_meta("n") == 1
+    await store.close()
+
+
+@pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
+@pytest.mark.parametrize("at", [b"pg_try_advisory_lock", b"pg_terminate_backend"], ids=["lock", "former session"])
+async def test_the_server_is_asked_also_if_the_next_connection_is_lost_at_once(
+    proxy: CuttingProxy, clock: SetClock, at: bytes, forwarded: bool
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    await store.begin("museum", "run")
+    called: list[int] = []
+
+    def count(c: Connection) -> int:
+        called.append(1)
+        c.exec_driver_sql("INSERT INTO note VALUES ('n', '0') ON CONFLICT DO NOTHING")
+        c.exec_driver_sql("UPDATE note SET value = (value::int + 1)::text WHERE key = 'n'")
+        return len(called)
+
+    writer = store._database.writer
+    assert writer is not None
+    proxy.cut_at(b"COMMIT", forwarded=forwarded, then=at)
+    assert await writer.run(count) == len(called) == (1 if forwarded else 2)
+    assert proxy.cuts == 2
+    assert await store.get_meta("n") == 1
+    await store.close()
+
+
+async def test_nothing_is_written_after_a_commit_of_which_the_outcome_stays_unknown(
+    proxy: CuttingProxy, clock: SetClock
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    await store.set_meta("k", 1)
+    execute(proxy.direct, "ALTER TABLE store_commit RENAME TO away")
+    proxy.cut_at(b"COMMIT", forwarded=False)
+    try:
+        for value in (2, 3):
+            with pytest.raises(DamSyncError, match="store_commit"):
+                await store.set_meta("k", value)
+    finally:
+        execute(proxy.direct, "ALTER TABLE away RENAME TO store_commit")
+    with pytest.raises(DamSyncError, match="store_commit"):
+        await store.set_meta("k", 4)
+    assert await store.get_meta("k") == 1
     await store.close()
 
 
@@ -232,6 +291,26 @@ async def test_an_outage_ends_with_the_first_connection(proxy: CuttingProxy, clo
     await store.close()
 
 
+async def test_an_outage_while_a_state_is_opened_is_bridged(proxy: CuttingProxy, clock: SetClock) -> None:
+    outage = Outage()
+    show_outage(outage)
+    proxy.refuse()
+    opening = asyncio.ensure_future(SqlStore.open(proxy.server, clock))
+    await asyncio.to_thread(until_on, outage)
+    proxy.admit()
+    store = await opening
+    await store.set_meta("k", 1)
+    assert (outage.is_on, outage.since) == (False, None)
+    await store.close()
+    proxy.refuse()
+    with pytest.raises(StoreUnreachable):  # it is not waited for longer than later outages are
+        await SqlStore.open(proxy.server, clock, storage=HASTY)
+    outage.since = None
+    with pytest.raises(StoreUnreachable):  # what only reads can be asked again
+        await SqlStore.open(proxy.server, clock, read_only=True)
+    assert outage.since is None
+
+
 async def test_a_password_is_in_no_message(server: StateServer, clock: SetClock) -> None:
     away = replace(server, host="/nowhere", user="me", password="wrt_very_secret")
     with pytest.raises(StoreUnreachable) as raised:
@@ -250,6 +329,20 @@ async def test_a_session_that_changes_between_transactions_is_refused(server: St
     writer._link.session += 1  # type: ignore[union-attr]
     with pytest.raises(SafetyStop, match="pooler that shares sessions"):
         await store.set_meta("k", 1)
+    await store.close()
+
+
+@pytest.mark.parametrize("side", ["reader", "writer"])
+async def test_a_session_set_up_for_another_state_is_neither_read_nor_written(
+    server: StateServer, clock: SetClock, side: str
+) -> None:
+    """A pooler may give the session of another process, which has tables of the same names in its search path."""
+    store = await SqlStore.open(server, clock)
+    await store.set_meta("k", 1)
+    link = getattr(store._database, side)._link
+    raw_of(link.connection).execute("SET search_path TO pg_catalog")
+    with pytest.raises(SafetyStop, match="pooler that shares sessions"):
+        await (store.get_meta("k") if side == "reader" else store.set_meta("k", 2))
     await store.close()
 
 
@@ -317,10 +410,48 @@ async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: S
     await old.set_meta("old", 1)
     await old.close()
     store = await SqlStore.open(tmp_path / "one.db", clock)
-    await store.reserve_name("\ufdd0", "x")  # comes back as NUL
+    await store.reserve_name("a.jpg", "x")
     await store.close()
+    execute(server, "CREATE RULE changing AS ON INSERT TO name DO ALSO UPDATE name SET owner = 'y'")
     with pytest.raises(IntegrityError, match="the copy of the table name differs"):
         restore(server, tmp_path / "one.db", clock, Storage())
+    execute(server, "DROP RULE changing ON name")
     again = await SqlStore.open(server, clock)
     assert await again.get_meta("old") == 1
     await again.close()
+
+
+STRANGE = (
+    "\0",
+    "\ufdd0",
+    "\ufdd1",
+    "\ufdd1\ufdd2",
+    "\ufdd1\ufdd3",
+    "\ufdd0\0",
+    "a\0\ufdd1\0\ufdd0",
+    "\\u0000",
+    "\ufdd2\ufdd3",
+)
+
+
+async def test_every_text_comes_back_as_it_was(server: StateServer, clock: SetClock, tmp_path: Path) -> None:
+    """Those with NUL, which the server cannot keep, and those with what is kept in its place."""
+    from dam_sync.store.server.store import restore
+
+    store = await SqlStore.open(server, clock)
+    for number, text in enumerate(STRANGE):
+        await store.reserve_name(text, f"owner {number}")
+        await store.set_meta(f"note {text}", {text: text})
+    assert [await store.get_meta(f"note {text}") for text in STRANGE] == [{text: text} for text in STRANGE]
+    writer = store._database.writer
+    assert writer is not None
+    read = await writer.run(lambda c: c.exec_driver_sql("SELECT folded, owner FROM name").fetchall())
+    assert sorted(read) == sorted((text, f"owner {number}") for number, text in enumerate(STRANGE))
+    extracted = "SELECT json_extract(value, '$.x') FROM (VALUES (%s)) AS given (value)"
+    for text in STRANGE:
+        given = to_text({"x": text})
+        (found,) = await writer.run(lambda c, given=given: c.exec_driver_sql(extracted, (given,)).fetchall())
+        assert found[0] == text
+    await store.copy_to(tmp_path / "copy.db")
+    await store.close()
+    restore(server, tmp_path / "copy.db", clock, Storage())

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import Column, MetaData, create_engine
 from sqlalchemy.dialects import postgresql
 
-from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy
 from dam_sync.model.state_server import StateServer
+from dam_sync.store.server.database import raw_of
 from dam_sync.store.server.shared_schema import (
     KEY_TABLE,
     MIGRATIONS,
@@ -19,8 +20,10 @@ from dam_sync.store.server.shared_schema import (
     SHARED,
     VERSION_TABLE,
     Migrations,
+    made_by,
     open_shared,
 )
+from dam_sync.store.server.threads import ServerConnection
 from tests.support.postgres import execute
 
 NEWER = {**MIGRATIONS, max(MIGRATIONS) + 1: ("ALTER TABLE target_job ADD COLUMN since TEXT",)}
@@ -107,3 +110,17 @@ def test_a_migration_that_fails_leaves_it_as_it_was(server: StateServer) -> None
         key_of(server, broken)
     assert version_of(server) == max(MIGRATIONS)
     key_of(server)
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["missing", "there"])
+def test_a_session_set_up_for_another_schema_is_refused_in_words(server: StateServer, made: bool) -> None:
+    """As two processes that begin at once may get through a pooler in transaction mode."""
+    if made:
+        key_of(server)
+    link = ServerConnection(server, timedelta(seconds=1))
+    raw_of(link.connection).execute("SET search_path TO pg_catalog")
+    with pytest.raises(SafetyStop, match="pooler that shares sessions") as refused:
+        made_by(link, server)
+    assert "session mode" in refused.value.hint
+    link.close()
+    assert made or execute(server, f"SELECT 1 FROM pg_tables WHERE schemaname = '{SCHEMA}'") == []

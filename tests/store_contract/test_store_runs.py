@@ -235,6 +235,24 @@ async def test_cleaning_up_leaves_what_an_interrupted_run_made_for_many_assets(s
     assert await store.run_journal("terms").is_begun("term:Sea")
 
 
+@pytest.mark.parametrize("command", ["adopt", "rollback 1"])
+async def test_other_commands_leave_what_an_interrupted_run_made_for_many_assets(
+    store: SqlStore, clock: SetClock, command: str
+) -> None:
+    """It is resumed, and would make a term again that the search of the target does not show yet."""
+    await store.run_journal("terms").run("term:Sky", made)
+    clock.skip(1)
+    run = await store.begin("museum", "run")
+    await store.run_journal("terms").run("term:Sea", made)
+    await store.stop(run.id, "Ctrl-C")
+    clock.skip(1)
+    await store.finish((await store.begin("museum", command)).id, {}, listed=False)
+    assert await store.run_journal("terms").is_begun("term:Sea")
+    assert not await store.run_journal("terms").is_begun("term:Sky")
+    await store.finish((await store.begin("museum", "run")).id, {}, listed=False)
+    assert not await store.run_journal("terms").is_begun("term:Sea")
+
+
 async def test_a_run_leaves_what_an_interrupted_rollback_undid(store: SqlStore) -> None:
     rollback = await store.begin("museum", "rollback 1")
     await store.undo_journal(1, "target-1", "asset-1").run("undo", made)

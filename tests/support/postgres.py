@@ -142,16 +142,17 @@ class CuttingProxy:
 
     def __init__(self, direct: StateServer) -> None:
         self.direct, self.cuts, self.cut = direct, 0, threading.Event()
-        self._mark, self._forwarded, self._refusing, self._refused = b"", False, False, False
+        self._mark, self._forwarded, self._refusing, self._refused, self._then = b"", False, False, False, b""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: list[socket.socket] = []
         self.server = replace(direct, host="127.0.0.1", port=self._listener.getsockname()[1])
         self.server = replace(self.server, options={"sslmode": "disable", "gssencmode": "disable"})
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def cut_at(self, mark: bytes, *, forwarded: bool, refusing: bool = False) -> None:
-        """End the connection that sends this next; the server may still get it. refusing: take no others from then."""
-        self._mark, self._forwarded, self._refusing = mark, forwarded, refusing
+    def cut_at(self, mark: bytes, *, forwarded: bool, refusing: bool = False, then: bytes = b"") -> None:
+        """End the connection that sends this next; the server may still get it. refusing: take no others from then;
+        then: at what the next one is ended, too."""
+        self._mark, self._forwarded, self._refusing, self._then = mark, forwarded, refusing, then
 
     def admit(self) -> None:
         """Take connections again."""
@@ -188,7 +189,8 @@ class CuttingProxy:
         with suppress(OSError):
             while data := client.recv(1 << 16):
                 if self._mark and self._mark in data:
-                    self._mark, self._refused, self.cuts = b"", self._refusing, self.cuts + 1
+                    self._mark, self._then = self._then, b""
+                    self._refused, self.cuts = self._refusing, self.cuts + 1
                     self.cut.set()
                     _end(client)
                     if self._forwarded:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dam_sync import __version__
 from dam_sync.api.bootstrap import source_secret
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.run import execute
@@ -85,7 +84,7 @@ async def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -
     """The workers will write for this run, which is about to be executed."""
     from dam_sync.api.processes.worker_process import RunSettings, open_worker
     from dam_sync.cluster.links import LinkSeal
-    from dam_sync.cluster.messages import Joining
+    from dam_sync.cluster.messages import Joining, program
 
     options = context.options
 
@@ -103,7 +102,7 @@ async def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -
             rotation=context.rotation,
             planned=context.planned and replace(context.planned, store=None),  # type: ignore[arg-type]
         )
-        return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, __version__)
+        return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, program())
 
     workers.prepare(context, joining, LinkSeal(await source_secret(job, options), context.run.owner))
     context.workers = workers

@@ -11,6 +11,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.store.rows import LinkRow
+from dam_sync.store.undo import UNLINKED, Undone
 
 CAUSE = "gone"  # groups the assets that were parked for it
 READ_HINT = "it was deleted or hidden after it was listed; the next run will show which"
@@ -76,3 +77,14 @@ class MissingMonitor:
         except SafetyStop:
             self.tripped = True
             raise
+
+
+async def settle_given_up(context: RunContext) -> None:
+    """Of a rollback that was given up: an asset that it had just moved to the trash, without recording it, has no link
+    any more, so that the run creates it again. Safe to repeat."""
+    store = context.store
+    for begun in await store.begun_removals():
+        if await is_gone(context.target, AssetId(begun.target)):
+            await store.undone(begun.run, Undone(begun.source, begun.target, (), UNLINKED, again=True))
+        else:
+            await store.forget_undo(begun.run, begun.target)

@@ -73,9 +73,10 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
 async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> None:
     """Raises SafetyStop while a rollback is unfinished; one that the operator gives up is closed."""
     for row in await store.rollbacks():
-        if row.state != "done":
-            hint = f"`rollback JOB --run {rollback_of(row)}` finishes it; --accept-changes gives it up"
-            refuse([GuardFinding(f"the rollback of run {rollback_of(row)} was interrupted", hint)], options)
+        number = rollback_of(row)
+        if row.state != "done" and number is not None:
+            hint = f"`rollback JOB --run {number}` finishes it; --accept-changes gives it up"
+            refuse([GuardFinding(f"the rollback of run {number} was interrupted", hint)], options)
             await store.close_interrupted(row.id, 0)
 
 

@@ -30,7 +30,11 @@ from dam_sync.store.server.workers import no_place
 BUSY_SECONDS = 10  # how long a statement waits for another process
 CONNECT_SECONDS = 10
 WRITER, RUN_HOLDER = "writer", "run"
-NUL, NUL_KEPT = "\0", "\ufdd0"  # PostgreSQL has no NUL in a text; a code point that Unicode reserves for internal use
+# PostgreSQL has no NUL in a text. In its place is a code point that Unicode reserves for internal use; a text that
+# has this one itself, or the one that marks it, has a pair instead, so that every text comes back as it was.
+_KEPT_AS: Mapping[str, str] = {"\0": "\ufdd0", "\ufdd0": "\ufdd1\ufdd2", "\ufdd1": "\ufdd1\ufdd3"}
+_READ_AS: Mapping[str, str] = {kept: text for text, kept in _KEPT_AS.items()}
+_TO_KEEP, _KEPT = re.compile("[\0\ufdd0\ufdd1]"), re.compile("\ufdd0|\ufdd1[\ufdd2\ufdd3]")
 _LIBPQ: Mapping[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
     "keepalives_idle": 15,
@@ -79,6 +83,8 @@ _HINTS: Mapping[str, str] = {
     'role "': 'correct the user in `state:`, or create it: CREATE ROLE "{user}" LOGIN;',
     "no pg_hba.conf entry": "let the administrator of the server admit this host, user and database in pg_hba.conf, or "
     "add `?sslmode=require` to `state:` if the server wants TLS",
+    'relation "': "if the schema is still there, name the server itself in `state:`, or a pooler in session mode: one "
+    "in transaction mode gives the sessions of other processes",
     "read-only transaction": "name the primary server in `state:`; for several hosts, "
     "`?target_session_attrs=read-write` finds it",
 }
@@ -107,7 +113,7 @@ class _Texts(StrDumper):
     """Texts with NUL, which services may send."""
 
     def dump(self, obj: str) -> Any:
-        return super().dump(obj.replace(NUL, NUL_KEPT) if NUL in obj else obj)
+        return super().dump(_TO_KEEP.sub(_kept, obj) if "\0" in obj or "\ufdd0" in obj or "\ufdd1" in obj else obj)
 
 
 class _Loader(TextLoader):
@@ -115,7 +121,17 @@ class _Loader(TextLoader):
 
     def load(self, data: Any) -> str | bytes:
         text = super().load(data)
-        return text.replace(NUL_KEPT, NUL) if isinstance(text, str) and NUL_KEPT in text else text
+        if isinstance(text, str) and ("\ufdd0" in text or "\ufdd1" in text):
+            return _KEPT.sub(_read, text)
+        return text
+
+
+def _kept(found: re.Match[str]) -> str:
+    return _KEPT_AS[found[0]]
+
+
+def _read(found: re.Match[str]) -> str:
+    return _READ_AS[found[0]]
 
 
 def connect(server: StateServer) -> Connection:
@@ -161,8 +177,7 @@ def _parameters(server: StateServer) -> dict[str, Any]:
 def _settings(server: StateServer, **more: str) -> tuple[str, list[str]]:
     """The statement that sets up a session. Names are looked for in the catalog of the server first, because who made
     the schema may have made functions there, which would run with the rights of this user."""
-    path = f'"{server.schema}"'  # names of jobs have no quotation marks
-    settings = {"search_path": path, **_SESSION, **more}
+    settings = {"search_path": _search_path(server), **_SESSION, **more}
     calls = ", ".join(["pg_catalog.set_config(%s, %s, false)"] * len(settings))
     return f"SELECT {calls}", [each for pair in settings.items() for each in pair]
 
@@ -185,30 +200,43 @@ def raw_of(connection: Connection) -> psycopg.Connection[Any]:
 
 
 @contextmanager
-def reading(connection: Connection) -> Iterator[None]:
+def reading(connection: Connection, server: StateServer) -> Iterator[None]:
     """A transaction that reads one consistent state."""
-    with _transaction(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
+    with _transaction(connection, server, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
         yield
 
 
 @contextmanager
 def writing(connection: Connection, server: StateServer) -> Iterator[None]:
     """A transaction of the only writer."""
-    with _transaction(connection, "BEGIN"):
+    with _transaction(connection, server):
         raw_of(connection).execute("SELECT pg_advisory_xact_lock(%s)", (server.lock_key(WRITER),))
         yield
 
 
 @contextmanager
-def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+def _transaction(connection: Connection, server: StateServer, how: str = "BEGIN") -> Iterator[None]:
     raw = raw_of(connection)
-    raw.execute(begin)
     try:
+        begin(raw, server, how)
         yield
         raw.execute("COMMIT")
     except BaseException:
         roll_back(raw)
         raise
+
+
+def begin(raw: psycopg.Connection[Any], server: StateServer, how: str = "BEGIN") -> None:
+    """Begin a transaction. Raises SafetyStop in a session that was set up for another schema, whose tables have the
+    same names: a pooler may give one."""
+    cursor = raw.execute(f"{how}; SELECT current_setting('search_path')".encode())
+    cursor.nextset()
+    if cursor.fetchone() != (_search_path(server),):
+        raise pooled(server)
+
+
+def _search_path(server: StateServer) -> str:
+    return f'"{server.schema}"'  # names of jobs have no quotation marks
 
 
 def roll_back(raw: psycopg.Connection[Any]) -> None:

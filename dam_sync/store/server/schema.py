@@ -41,7 +41,7 @@ _COUNT_NEW = (
     " ON CONFLICT (run, label) DO UPDATE SET n = t.n + 1;"
 )
 
-# The JSON functions of SQLite that statements use; a NUL in JSON becomes what `server.NUL_KEPT` says.
+# The JSON functions of SQLite that statements use; a NUL in JSON becomes what stands for it in texts.
 _FUNCTIONS = (
     "CREATE FUNCTION json_of(given TEXT) RETURNS JSONB IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN"
     r" RETURN CASE WHEN strpos(given, '\u0000') = 0 THEN given::jsonb"
@@ -114,7 +114,7 @@ def version_of(connection: Connection, server: StateServer) -> int:
     if (VERSION_TABLE,) not in tables:
         hint = "rename the job, or remove that schema; it belongs to another program"
         raise ConfigError(f"{server} is not a state of dam-sync", hint=hint)
-    row = raw.execute(f"SELECT version FROM {VERSION_TABLE}").fetchone()
+    row = raw.execute(f"SELECT version FROM {_named(server, VERSION_TABLE)}".encode()).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -152,9 +152,15 @@ def migrate(connection: Connection, server: StateServer, upto: int = VERSION) ->
         raw.execute(f"UPDATE {VERSION_TABLE} SET version = {number}")
 
 
-def has_commits(connection: Connection) -> bool:
+def has_commits(connection: Connection, server: StateServer) -> bool:
     """Whether there is what `commit` writes to: earlier versions of this program did without."""
-    return raw_of(connection).execute("SELECT to_regclass(%s) IS NOT NULL", (COMMIT_TABLE,)).fetchone() == (True,)
+    there = "SELECT to_regclass(%s) IS NOT NULL"
+    return raw_of(connection).execute(there, (_named(server, COMMIT_TABLE),)).fetchone() == (True,)
+
+
+def _named(server: StateServer, table: str) -> str:
+    """The table of this schema, also in a session that a pooler set up for another."""
+    return f'"{server.schema}".{table}'
 
 
 def commit(token: str) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, Column, Double, Identity, Index, MetaData, Ta
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreBusy
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.server.database import raw_of, translated, writing
+from dam_sync.store.server.database import raw_of, reading, translated, writing
 from dam_sync.store.server.rights import hint_of, missing_rights, named
 from dam_sync.store.server.threads import ServerConnection
 
@@ -133,20 +133,24 @@ def open_shared(
     link = ServerConnection(server, patience)
     try:
         with translated(server):
-            return link, _made(link, server, migrations)
+            return link, made_by(link, server, migrations)
     except BaseException:
         link.close()
         raise
 
 
-def _made(link: ServerConnection, server: StateServer, migrations: Migrations) -> bytes:
-    """Migrate the schema; returns the key of the digests. Raises ConfigError for a newer one, and without the right."""
+def made_by(link: ServerConnection, server: StateServer, migrations: Migrations = MIGRATIONS) -> bytes:
+    """Migrate the schema; returns the key of the digests. Raises ConfigError for a newer one, and without the right,
+    SafetyStop if the connection has the session of another process."""
     raw = raw_of(link.connection)
     try:
-        if _version(raw, server, migrations) < max(migrations):
+        with reading(link.connection, server):
+            found = _version(raw, server, migrations)
+        if found < max(migrations):
             with writing(link.connection, server):
                 _migrate(raw, server, migrations)
-        row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
+        with reading(link.connection, server):
+            row = raw.execute(f"SELECT key FROM {KEY_TABLE}").fetchone()
     except errors.InsufficientPrivilege as error:
         missing = missing_rights(link.connection, (SCHEMA,), write=True)
         why = f"the user lacks {named(missing)}" if missing else " ".join(str(error).split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -20,9 +21,9 @@ from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
 from dam_sync.store.server.rights import refuse_missing_rights
-from dam_sync.store.server.threads import ServerReader, ServerWriter
+from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
-from dam_sync.store.standing import ALIVE
+from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
 from dam_sync.store.tables import stamp
 
 PLACE_LOOKS, PLACE_SECONDS = 20, 0.1
@@ -90,7 +91,7 @@ def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
     with (
         translate_errors(target),
         _connected(server) as source,
-        reading(source),
+        reading(source, server),
         connected(storage.engine(target)) as copy,
     ):
         migrations.migrate(copy)
@@ -119,32 +120,35 @@ def vacuum(server: StateServer) -> None:
 
 
 def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: bool) -> None:
-    """Migrate the schema to this version, or raise why that is impossible."""
-    with _connected(server) as connection:
+    """Migrate the schema to this version, or raise why that is impossible. Where it may be written, a brief outage is
+    bridged; what only reads can be asked again."""
+    with _connected(server, storage.patience if not read_only else None) as connection:
         server_schema.check_server(connection, server)
         refuse_missing_rights(connection, server, write=not read_only)
         version = server_schema.version_of(connection, server)
         if version > migrations.VERSION:
             hint = f"install the newer dam-sync; this one writes version {migrations.VERSION}"
             raise ConfigError(f"the state {server} was made by a newer dam-sync (version {version})", hint=hint)
-        if version == migrations.VERSION and (read_only or server_schema.has_commits(connection)):
+        if version == migrations.VERSION and (read_only or server_schema.has_commits(connection, server)):
             return
         if read_only and version == 0:
             raise ConfigError(f"there is no state at {server}", hint="run the job first, or correct `state:`")
         with writing(connection, server):
             if server_schema.version_of(connection, server) > 0:
-                _refuse_while_running(connection, server, clock, storage)
+                _refuse_while_running(connection, server, clock, storage, f", {OUTDATED}")
             server_schema.migrate(connection, server)
 
 
-def _refuse_while_running(connection: Connection, server: StateServer, clock: Clock, storage: Storage) -> None:
+def _refuse_while_running(
+    connection: Connection, server: StateServer, clock: Clock, storage: Storage, why: str = ""
+) -> None:
     for row in live_runs(connection, stamp(clock.now() - ALIVE), storage.process_exists):
-        raise StoreBusy(f"process {row.pid} on {row.host} is using the state {server}")
+        raise StoreBusy(f"process {row.pid} on {row.host} is using the state {server}{why}", hint=UNTIL_DONE)
 
 
 @contextmanager
-def _connected(server: StateServer) -> Iterator[Connection]:
-    connection = connect(server)
+def _connected(server: StateServer, patience: timedelta | None = None) -> Iterator[Connection]:
+    connection = connect(server) if patience is None else reached(server, patience)
     try:
         with translated(server):
             yield connection

@@ -18,13 +18,14 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import DamSyncError, StoreUnreachable
-from dam_sync.model.outage import current_outage
+from dam_sync.model.outage import current_outage, is_outage_shown
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.threads import GroupWriter, Job, WriteRequest
 from dam_sync.store.server.database import (
     RUN_HOLDER,
     WRITER,
     application_name,
+    begin,
     connect,
     pooled,
     raw_of,
@@ -37,16 +38,42 @@ from dam_sync.store.server.schema import commit, committed
 T = TypeVar("T")
 PAUSE_SECONDS = 0.25
 TOKEN_LETTERS = 16
+LOSSES = 20  # of connections during one job: a server that fails at it again and again is not tried for ever
+
+
+def reached(server: StateServer, patience: timedelta) -> Connection:
+    """A connection for what is to be opened. An outage is bridged where somebody is shown that it is waited for.
+    Raises StoreUnreachable, ConfigError."""
+    try:
+        return connect(server)
+    except StoreUnreachable:
+        if not is_outage_shown():
+            raise
+    with current_outage().waiting(SYSTEM_CLOCK.monotonic()) as began:
+        return _connected_until(server, began + patience.total_seconds())
+
+
+def _connected_until(server: StateServer, end: float) -> Connection:
+    while True:
+        try:
+            return connect(server)
+        except StoreUnreachable:
+            if SYSTEM_CLOCK.monotonic() >= end:
+                raise
+        SYSTEM_CLOCK.block(PAUSE_SECONDS)
 
 
 class ServerConnection:
-    """A connection that is made again when it is lost."""
+    """A connection that is made again when it is lost. reconnects: not if what its session holds cannot be taken
+    again."""
 
-    def __init__(self, server: StateServer, patience: timedelta) -> None:
+    def __init__(self, server: StateServer, patience: timedelta, *, reconnects: bool = True) -> None:
         self.server, self._patience, self._outage = server, patience.total_seconds(), current_outage()
+        self._reconnects = reconnects
         self.lost: DamSyncError | None = None  # it stays lost: nothing is tried any more
-        self.connection = connect(server)
+        self.connection = reached(server, patience)
         self.session = _session(self.connection)
+        self._former: list[int] = []  # sessions that may still hold their locks
 
     @property
     def is_lost(self) -> bool:
@@ -54,26 +81,43 @@ class ServerConnection:
         raw = self.connection.connection.dbapi_connection if not self.connection.invalidated else None
         return not isinstance(raw, psycopg.Connection) or raw.closed
 
-    def again(self) -> None:
-        """Connect again. Raises StoreUnreachable when it takes too long."""
-        self.close()
-        with self._outage.waiting(SYSTEM_CLOCK.monotonic()) as began:
-            self.connection = self._made_again(began + self._patience)
-        with translated(self.server):
-            former, self.session = self.session, _session(self.connection)
-            # the former session may not have noticed yet, and would hold its locks until it does
-            ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s"
-            raw_of(self.connection).execute(f"{ended} AND application_name = %s", (former, application_name()))
-
-    def _made_again(self, until: float) -> Connection:
-        while True:
+    def bridged(self, attempt: Callable[[], T]) -> T:
+        """What `attempt` returns; on a new connection it is called again after a brief outage. Raises StoreUnreachable,
+        and whatever it raises."""
+        if self.lost is not None:
+            raise self.lost
+        for losses in range(LOSSES):
             try:
-                return connect(self.server)
+                with translated(self.server):
+                    if self.is_lost:
+                        self._again()
+                    return attempt()
             except DamSyncError as error:
-                if not isinstance(error, StoreUnreachable) or SYSTEM_CLOCK.monotonic() >= until:
+                if self.lost is not None or not self.is_lost:
+                    raise
+                if not self._reconnects or losses == LOSSES - 1:
                     self.lost = error
                     raise
-            SYSTEM_CLOCK.block(PAUSE_SECONDS)
+            if losses:
+                SYSTEM_CLOCK.block(PAUSE_SECONDS)
+        raise AssertionError("the last loss was raised")
+
+    def _again(self) -> None:
+        """Connect again. Raises StoreUnreachable when it takes too long."""
+        self.close()
+        try:
+            with self._outage.waiting(SYSTEM_CLOCK.monotonic()) as began:
+                self.connection = _connected_until(self.server, began + self._patience)
+        except DamSyncError as error:
+            self.lost = error
+            raise
+        if self.session not in self._former:
+            self._former.append(self.session)
+        self.session = _session(self.connection)
+        # a former session may not have noticed yet, and would hold its locks until it does
+        ended = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = ANY(%s)"
+        raw_of(self.connection).execute(f"{ended} AND application_name = %s", (self._former, application_name()))
+        self._former.clear()
 
     def close(self) -> None:
         """Release it; safe to repeat."""
@@ -95,9 +139,9 @@ class ServerWriter(GroupWriter):
     def __init__(self, server: StateServer, patience: timedelta, *, reconnects: bool = True) -> None:
         """reconnects: not for a worker process, whose place ends with its session."""
         self._server, self._reconnects = server, reconnects
-        self._link = ServerConnection(server, patience)
-        self._token = self._unanswered = ""  # of the current transaction; of one whose COMMIT had no response
-        self._commit_sent = False
+        self._link = ServerConnection(server, patience, reconnects=reconnects)
+        self._session = self._link.session  # that of the last transaction
+        self._unanswered = ""  # the token of a transaction whose COMMIT had no response
         super().__init__(server.schema)
 
     def _release(self) -> None:
@@ -114,55 +158,55 @@ class ServerWriter(GroupWriter):
 
     def _transact(self, group: list[WriteRequest]) -> None:
         self._unanswered = ""
-        if self._link.lost is not None:
-            raise self._link.lost
-        while True:
-            try:
-                with translated(self._server):
-                    self._attempt(group)
-                return
-            except DamSyncError as error:
-                if not self._link.is_lost:
-                    raise
-                if not self._reconnects:
-                    self._link.lost = error
-                    raise
-            if self._commit_sent:
-                self._unanswered = self._token
-            self._link.again()
-            with translated(self._server):
-                self._hold_again()
+        try:
+            self._link.bridged(lambda: self._attempt(group))
+        except DamSyncError as error:
+            if self._unanswered and self._link.lost is None:
+                self._link.lost = error  # nothing is written after a transaction of which the outcome is unknown
+            raise
 
     def _attempt(self, group: list[WriteRequest]) -> None:
         raw = raw_of(self._link.connection)
-        self._commit_sent, self._token = False, SYSTEM_CLOCK.token()[:TOKEN_LETTERS]
-        raw.execute("BEGIN")
+        if self._session != self._link.session:
+            self._hold_again(raw)
+        token, sent = SYSTEM_CLOCK.token()[:TOKEN_LETTERS], False
         try:
             self._begin(raw)
-            if self._unanswered and committed(raw, self._unanswered):
+            if self._was_committed(raw):
                 raw.execute("ROLLBACK")
                 return
             for request in group:
                 request.error = request.result = None
             self._run_group(group)
-            self._commit_sent = True
-            raw.execute(commit(self._token) if self._reconnects else "COMMIT")
+            sent = True
+            raw.execute(commit(token) if self._reconnects else "COMMIT")
         except BaseException:
+            if sent and self._link.is_lost:
+                self._unanswered = token
             roll_back(raw)
             raise
 
     def _begin(self, raw: psycopg.Connection[Any]) -> None:
+        begin(raw, self._server)
         asked = "SELECT pg_advisory_xact_lock(%s), pg_backend_pid()"
         row = raw.execute(asked, (self._server.lock_key(WRITER),)).fetchone()
         assert row is not None
         if row[1] != self._link.session:
             raise pooled(self._server)
 
-    def _hold_again(self) -> None:
+    def _was_committed(self, raw: psycopg.Connection[Any]) -> bool:
+        """Whether the transaction whose COMMIT had no response, if there is one, is in the database."""
+        if not self._unanswered:
+            return False
+        found = committed(raw, self._unanswered)
+        self._unanswered = ""
+        return found
+
+    def _hold_again(self, raw: psycopg.Connection[Any]) -> None:
         """The lock of a run ended with the connection. Whether the run was taken over meanwhile, the guard finds."""
         if self.guard is not None:
-            key = self._server.lock_key(RUN_HOLDER)
-            raw_of(self._link.connection).execute("SELECT pg_try_advisory_lock(%s)", (key,))
+            raw.execute("SELECT pg_try_advisory_lock(%s)", (self._server.lock_key(RUN_HOLDER),))
+        self._session = self._link.session
 
 
 class ServerReader:
@@ -184,16 +228,11 @@ class ServerReader:
         self._link.close()
 
     def _read(self, job: Job[T]) -> T:
-        if self._link.lost is not None:
-            raise self._link.lost
-        while True:
-            try:
-                with translated(self._server), reading(self._link.connection):
-                    return job(self._link.connection)
-            except DamSyncError:
-                if not self._link.is_lost:
-                    raise
-            self._link.again()
+        return self._link.bridged(lambda: self._once(job))
+
+    def _once(self, job: Job[T]) -> T:
+        with reading(self._link.connection, self._server):
+            return job(self._link.connection)
 
 
 class ServerSession:
@@ -219,16 +258,7 @@ class ServerSession:
             await asyncio.to_thread(self._thread.shutdown)
 
     def _bridged(self, job: Callable[[psycopg.Connection[Any]], T]) -> T:
-        if self.link.lost is not None:
-            raise self.link.lost
-        while True:
-            try:
-                with translated(self.link.server):
-                    return job(raw_of(self.link.connection))
-            except DamSyncError:
-                if not self.link.is_lost:
-                    raise
-            self.link.again()
+        return self.link.bridged(lambda: job(raw_of(self.link.connection)))
 
     def _leave(self, last: Callable[[psycopg.Connection[Any]], object]) -> None:
         try:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync import __version__
 from dam_sync.cluster import tasks
-from dam_sync.cluster.messages import Joining, Order, Spent, WorkerResult
+from dam_sync.cluster.messages import Joining, Order, Spent, WorkerResult, program
 from dam_sync.cluster.workers import result_of
 from dam_sync.engine.stages import Concluded
 from dam_sync.model.asset import AssetId
@@ -49,7 +48,7 @@ async def leaving(_: Any) -> Leaving:
 
 async def test_a_write_that_is_cancelled_within_a_worker_is_reported() -> None:
     run = "a run of this test"
-    await tasks.join(pickle.dumps(Joining(run, leaving, None, __version__)))  # type: ignore[arg-type]
+    await tasks.join(pickle.dumps(Joining(run, leaving, None, program())))  # type: ignore[arg-type]
     work = Work(1, AssetId("a"), 1)
     reply: WorkerResult = pickle.loads(
         await tasks.write(pickle.dumps(Order(run, Concluded(work, Outcome("skipped")), "t")))

@@ -51,6 +51,8 @@ def test_a_preview_of_a_rollback_leads_to_it_only_where_something_would_be_undon
 def test_an_unfinished_rollback_is_finished_before_anything_else() -> None:
     assert after_errors("job.yaml", 0, 0, stopped=True, rollback=4) == ["rollback job.yaml --run 4"]
     assert after_status("job.yaml", unfinished="rollback 4", parked=0) == ["rollback job.yaml --run 4"]
+    planned = after_status("job.yaml", unfinished="run", parked=0, code=6)
+    assert planned == ["plan job.yaml", "run job.yaml"], "after a safety stop people look before they go on"
 
 
 def test_a_run_under_way_is_watched_and_not_started_again() -> None:
