@@ -21,6 +21,7 @@ import typer.main
 from aiohttp import web
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from dam_sync.cli import cli
 from dam_sync.config.job import job_of_code
@@ -228,30 +229,50 @@ def test_only_an_address_of_this_host_is_listened_on(text: str) -> None:
 
 def test_a_unit_is_accepted_by_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = tmp_path / "100% of the museum's.yaml"
-    unit = unit_of([job], ["museum"], "127.0.0.1:8088")
+    unit = unit_of([job], ["museum"], ["--listen", "127.0.0.1:8088"])
     assert "ExecReload=/bin/kill -HUP $MAINPID" in unit
     assert "100%% of the museum's.yaml" in unit
-    assert "--listen 127.0.0.1:8088 --page" in unit_of([job], ["museum"], "127.0.0.1:8088", page=True)
     with pytest.raises(ConfigError, match="line break"):
-        unit_of([tmp_path / "a\nb.yaml"], ["museum"], "")
+        unit_of([tmp_path / "a\nb.yaml"], ["museum"])
     folder = tmp_path / "x\nExecStartPre=evil"
     folder.mkdir()
     monkeypatch.chdir(folder)
     with pytest.raises(ConfigError, match="line break"):
-        unit_of([job], ["museum"], "")
+        unit_of([job], ["museum"])
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as nameless:  # a container with a user that no table names
         for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
             nameless.delenv(variable, raising=False)
         nameless.setattr(os, "getuid", lambda: 987_654)
         with pytest.raises(ConfigError, match="this user has no name"):
-            unit_of([job], ["museum"], "")
+            unit_of([job], ["museum"])
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     path = tmp_path / "dam-sync.service"
     path.write_text(unit, encoding="utf-8")
     done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
     assert "dam-sync.service" not in done.stdout + done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--listen", "127.0.0.1:8088", "--page"], "--listen 127.0.0.1:8088 --page --no-progress --log-format json"),
+        (["-v", "--log-file", "logs/w 1.log"], '-v --log-file "{}/logs/w 1.log" --no-progress --log-format json'),
+        (["-vv"], "-vv --no-progress --log-format json"),
+    ],
+)
+def test_a_unit_has_the_options_of_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
+) -> None:
+    """The log went to the journal and had errors only, whatever was asked for."""
+    (tmp_path / "logs").mkdir()
+    path = write(tmp_path, "{every: 1h}", name="museum")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["watch", path.name, "--systemd", *options])
+    assert done.exit_code == 0, done.output
+    (line,) = (line for line in done.output.splitlines() if line.startswith("ExecStart="))
+    assert line.partition(f"watch {path} ")[2] == words.format(tmp_path)
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

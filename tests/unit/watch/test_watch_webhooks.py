@@ -19,7 +19,7 @@ from dam_sync.api.webhooks import Receipt, webhooks_of
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Transient, Unsupported
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report, ReportedSide
-from dam_sync.watch.hooks import MOST_OPEN
+from dam_sync.watch.hooks import MOST_OPEN, READ_SECONDS
 from dam_sync.watch.server import ListenAddress, addresses_of, application, serving
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -99,6 +99,32 @@ async def test_a_burst_is_bounded_and_everything_taken_is_stored_once(watcher: W
     await webhooks.read([f"a{number}" for number in range(7)])
     assert await webhooks.take() == []
     assert not webhooks.is_due(watcher._surroundings.clock.now())
+
+
+async def test_bodies_that_do_not_arrive_make_room_for_new_deliveries(watcher: Watcher) -> None:
+    """Whoever sent as many halves of deliveries as are read at a time kept the genuine ones out."""
+    webhooks, clock = watcher.jobs[0].webhooks, watcher._surroundings.clock
+    assert isinstance(clock, SteppedClock)
+
+    async def never() -> bytes:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def genuine(number: int) -> Receipt:
+        headers, body = delivery(watcher, number)
+        return await webhooks.receive(headers, lambda: asyncio.sleep(0, body))
+
+    slow = [asyncio.ensure_future(webhooks.receive({}, never)) for _ in range(MOST_OPEN)]
+    await _until(lambda: webhooks._open == MOST_OPEN)
+    assert await genuine(1) is Receipt.FULL  # they may be on their way
+    clock.skip(READ_SECONDS)
+    assert await asyncio.gather(genuine(2), genuine(3)) == [Receipt.QUEUED] * 2
+    assert [await each for each in slow[:2]] == [Receipt.FULL] * 2
+    assert not any(each.done() for each in slow[2:])
+    for each in slow:
+        each.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+    assert webhooks._open == 0
 
 
 class Counting(WatchedJob):
