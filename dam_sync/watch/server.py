@@ -110,6 +110,8 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
         return web.json_response({"ok": True})
     if (request.content_length or 0) > LARGEST_REQUEST:
         raise web.HTTPRequestEntityTooLarge(LARGEST_REQUEST, request.content_length or 0)
+    if request.transport is None:  # the caller is gone already
+        raise web.HTTPBadRequest
     headers = {name.lower(): text for name, text in request.headers.items()}
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
