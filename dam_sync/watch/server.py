@@ -18,6 +18,7 @@ from dam_sync.api.webhooks import Receipt
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.hosts import is_loopback
 from dam_sync.watch.connections import USUAL, ConnectionBounds, Connections, Handler
+from dam_sync.watch.hooks import WatchedWebhooks
 from dam_sync.watch.metrics import CONTENT_TYPE, JobMetrics, health_of
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -108,6 +109,12 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
         raise web.HTTPUnauthorized(text="this is not the URL of a subscription\n")
     if request.method != "POST":
         return web.json_response({"ok": True})
+    receipt = await _receipt(request, job.webhooks)
+    return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))
+
+
+async def _receipt(request: web.Request, webhooks: WatchedWebhooks) -> Receipt:
+    """Read and store a delivery."""
     if (request.content_length or 0) > LARGEST_REQUEST:
         raise web.HTTPRequestEntityTooLarge(LARGEST_REQUEST, request.content_length or 0)
     if request.transport is None:  # the caller is gone already
@@ -115,14 +122,13 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
     headers = {name.lower(): text for name, text in request.headers.items()}
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            receipt = await job.webhooks.receive(headers, request.read)
+            return await webhooks.receive(headers, request.read)
     except TimeoutError:
         raise web.HTTPRequestTimeout from None
     except ConnectionError:  # the caller is gone: there is nobody to respond to
         raise web.HTTPBadRequest from None
     except DamSyncError:  # the state cannot be written now: the service sends it again
         raise web.HTTPServiceUnavailable from None
-    return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))
 
 
 @web.middleware
