@@ -195,7 +195,8 @@ def exit_on_error(output: Output) -> Iterator[None]:
 
 
 def _output(common: dict[str, Any], run_options: dict[str, Any]) -> Output:
-    return Output(common["as_json"], common["no_progress"], common["verbose"], run_options, yes=common["yes"])
+    own = {name: common[name] for name in ("yes", "log_file")}
+    return Output(common["as_json"], common["no_progress"], common["verbose"], run_options, **own)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

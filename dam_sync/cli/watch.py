@@ -91,6 +91,12 @@ def _print_unit(jobs: list[Path], listen: str, page: bool, output: Output) -> No
         from dam_sync.watch.server import ListenAddress
         from dam_sync.watch.systemd import unit_of
 
+        options = ["--page"] if page else []
         if listen:
             ListenAddress.of(listen)
-        output.say(unit_of(jobs, [Job.load(job).name for job in jobs], listen, page=page).rstrip("\n"))
+            options = ["--listen", listen, *options]
+        if output.verbose:
+            options.append("-" + "v" * output.verbose)
+        if output.log_file is not None:
+            options += ["--log-file", str(output.log_file.absolute())]
+        output.say(unit_of(jobs, [Job.load(job).name for job in jobs], options).rstrip("\n"))

@@ -85,7 +85,7 @@ def unwritten(problem: OSError) -> str:
 
 class Output:
     """Results and messages of one command, and the `RunOptions` that were given. yes: what a command asks is confirmed.
-    The progress line is hidden whenever something is printed."""
+    log_file: where its log goes, if not to stderr. The progress line is hidden whenever something is printed."""
 
     def __init__(
         self,
@@ -95,12 +95,14 @@ class Output:
         run_options: Mapping[str, Any] | None = None,
         *,
         yes: bool = False,
+        log_file: Path | None = None,
     ) -> None:
         self.as_json = as_json
         self.verbose = verbose
         self.run_options = run_options or {}
         self.progress = not no_progress
         self.yes = yes
+        self.log_file = log_file
         self.out = Piped()
         self.err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
         self.line = ProgressLine(dict, enabled=False)

@@ -19,6 +19,7 @@ from dam_sync.watch.scheduler import BUSY_PAUSE, LONGEST_PAUSE, PERSON, doubled_
 
 RENEW_SECONDS = 900.0  # services end subscriptions by themselves after failures
 MOST_OPEN = 256  # deliveries that are being read or stored, together if they can be
+READ_SECONDS = 1.0  # after which a body that does not arrive makes room for another delivery
 MOST_TAKEN = 500  # assets of one run
 
 _log = structlog.get_logger()
@@ -43,6 +44,7 @@ class WatchedWebhooks:
         self._failures = 0
         self._not_before: datetime | None = None  # the next run for named assets, after failures
         self._open = 0
+        self._reading: dict[asyncio.Timeout, float] = {}  # bodies, and when each began
 
     async def keep(self) -> None:
         """Keep the source delivering as the job file says, until cancelled."""
@@ -69,11 +71,12 @@ class WatchedWebhooks:
     async def receive(self, headers: Mapping[str, str], read: Callable[[], Awaitable[bytes]]) -> Receipt:
         """Judge and store one delivery. Raises what the state raises."""
         webhooks = self._webhooks
-        if webhooks is None or self._open >= MOST_OPEN:
+        if webhooks is None or (self._open >= MOST_OPEN and not self._give_up_slowest()):
             return self._counted(Receipt.FULL)
         self._open += 1
         try:
-            receipt = await webhooks.receive(headers, await read())
+            body = await self._body(read)
+            receipt = Receipt.FULL if body is None else await webhooks.receive(headers, body)
         finally:
             self._open -= 1
         if receipt is Receipt.QUEUED:
@@ -126,6 +129,29 @@ class WatchedWebhooks:
         webhooks, self._webhooks = self._webhooks, None
         if webhooks is not None:
             await webhooks.close()
+
+    async def _body(self, read: Callable[[], Awaitable[bytes]]) -> bytes | None:
+        """None if it was given up for another delivery."""
+        limit = asyncio.timeout(None)
+        self._reading[limit] = self._surroundings.clock.monotonic()
+        try:
+            async with limit:
+                return await read()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return None
+        finally:
+            self._reading.pop(limit, None)
+
+    def _give_up_slowest(self) -> bool:
+        """Make room for a delivery; False if nothing is read for long."""
+        limit, began = next(iter(self._reading.items()), (None, 0.0))
+        if limit is None or self._surroundings.clock.monotonic() - began < READ_SECONDS:
+            return False
+        del self._reading[limit]
+        limit.reschedule(0)
+        return True
 
     def _counted(self, receipt: Receipt) -> Receipt:
         self.counts[receipt] += 1

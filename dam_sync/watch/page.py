@@ -18,9 +18,10 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.errors import DamSyncError, Transient
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.watch.connections import Handler
 from dam_sync.watch.live import LiveState, ShownJob, ShownWatchedJob, SingleRun
 from dam_sync.watch.page_key import PageKey
-from dam_sync.watch.server import Handler, ListenAddress, loopback_application, serving
+from dam_sync.watch.server import ListenAddress, loopback_application, serving
 from dam_sync.watch.watcher import Watcher
 
 STATIC = Path(__file__).parent / "static"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from dam_sync.watch.server import Handler
+from dam_sync.watch.connections import Handler
 
 PARAMETER = "key"
 UNKNOWN = "this page needs its key: open the whole URL that the command printed\n"

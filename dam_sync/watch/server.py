@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from dam_sync.api.webhooks import Receipt
 from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.hosts import is_loopback
+from dam_sync.watch.connections import USUAL, ConnectionBounds, Connections, Handler
+from dam_sync.watch.hooks import WatchedWebhooks
 from dam_sync.watch.metrics import CONTENT_TYPE, JobMetrics, health_of
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -24,25 +26,12 @@ from dam_sync.watch.watcher import Watcher
 if TYPE_CHECKING:
     from dam_sync.watch.page import LivePage
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CLOSING_SECONDS = 2.0
 LARGEST_REQUEST = 64 * 1024  # bytes; deliveries of webhooks have a few hundred, or some thousand
 ANSWER_SECONDS = 20.0  # until a delivery is read and stored; services wait for 30
 WEBHOOKS = "/webhooks/"
 STATUSES = {Receipt.FORGED: 401, Receipt.FULL: 429}
 _log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionBounds:
-    """most: connections at once, each of which takes a file handle that runs need as well; pages and deliveries that
-    are read are fewer. idle: seconds until one without a request is closed; proxies close theirs after 60."""
-
-    most: int = 400
-    idle: float = 75.0
-
-
-USUAL = ConnectionBounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +109,26 @@ async def _received(request: web.Request, jobs: Sequence[WatchedJob]) -> web.Res
         raise web.HTTPUnauthorized(text="this is not the URL of a subscription\n")
     if request.method != "POST":
         return web.json_response({"ok": True})
+    receipt = await _receipt(request, job.webhooks)
+    return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))
+
+
+async def _receipt(request: web.Request, webhooks: WatchedWebhooks) -> Receipt:
+    """Read and store a delivery."""
     if (request.content_length or 0) > LARGEST_REQUEST:
         raise web.HTTPRequestEntityTooLarge(LARGEST_REQUEST, request.content_length or 0)
+    if request.transport is None:  # the caller is gone already
+        raise web.HTTPBadRequest
     headers = {name.lower(): text for name, text in request.headers.items()}
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            receipt = await job.webhooks.receive(headers, request.read)
+            return await webhooks.receive(headers, request.read)
     except TimeoutError:
         raise web.HTTPRequestTimeout from None
     except ConnectionError:  # the caller is gone: there is nobody to respond to
         raise web.HTTPBadRequest from None
     except DamSyncError:  # the state cannot be written now: the service sends it again
         raise web.HTTPServiceUnavailable from None
-    return web.json_response({"result": receipt.value}, status=STATUSES.get(receipt, 200))
 
 
 @web.middleware
@@ -169,16 +165,11 @@ def _logger() -> logging.Logger:
     return made
 
 
-class _Refused(asyncio.Protocol):
-    """A connection that is closed at once."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
 @asynccontextmanager
 async def serving(app: web.Application, address: ListenAddress, bounds: ConnectionBounds = USUAL) -> AsyncIterator[str]:
     """Serve the application; its URL. Raises ConfigError if the address is taken."""
+    connections = Connections(bounds.most)
+    app.middlewares.append(connections.middleware())
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -190,7 +181,7 @@ async def serving(app: web.Application, address: ListenAddress, bounds: Connecti
     )
     await runner.setup()
     try:
-        listening = await _listening(runner, address, bounds.most)
+        listening = await _listening(runner, address, connections)
         try:
             port = listening.sockets[0].getsockname()[1]
             yield f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{port}"
@@ -200,16 +191,13 @@ async def serving(app: web.Application, address: ListenAddress, bounds: Connecti
         await runner.cleanup()
 
 
-async def _listening(runner: web.AppRunner, address: ListenAddress, most: int) -> asyncio.Server:
-    """Accept connections, so many at once and no more."""
+async def _listening(runner: web.AppRunner, address: ListenAddress, connections: Connections) -> asyncio.Server:
     server = runner.server
     assert server is not None
-
-    def protocol() -> asyncio.Protocol:
-        return server() if len(server.connections) < most else _Refused()
-
     try:
-        return await asyncio.get_running_loop().create_server(protocol, address.host, address.port, backlog=128)
+        return await asyncio.get_running_loop().create_server(
+            lambda: connections.accept(server), address.host, address.port, backlog=128
+        )
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         why = "another process uses it, perhaps another `watch` of this job" if taken else error.strerror

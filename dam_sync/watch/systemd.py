@@ -42,13 +42,11 @@ WantedBy=multi-user.target
 """
 
 
-def unit_of(jobs: Sequence[Path], names: Sequence[str], listen: str, *, page: bool = False) -> str:
-    """The unit for these job files, run by the current user from the current folder. Raises ConfigError for a path
-    that a unit cannot contain, and for a user without a name."""
+def unit_of(jobs: Sequence[Path], names: Sequence[str], options: Sequence[str] = ()) -> str:
+    """The unit for these job files and options of `watch`, run by the current user from the current folder. Raises
+    ConfigError for a path that a unit cannot contain, and for a user without a name."""
     words = [sys.executable, "-m", "dam_sync", "watch", *(str(job.absolute()) for job in jobs)]
-    words += ["--listen", listen] if listen else []
-    words += ["--page"] if page else []
-    words += ["--no-progress", "--log-format", "json"]
+    words += [*options, "--no-progress", "--log-format", "json"]
     folder = str(Path.cwd())
     if any(BREAKING.search(word) for word in (*words, *names, folder)) or folder.endswith("\\"):
         raise ConfigError("a systemd unit cannot name a file or folder with a line break in its name")

@@ -100,6 +100,16 @@ async def test_the_page_is_readable_by_everybody_at_every_size(tmp_path: Path) -
                 await page.context.close()
 
 
+async def test_a_word_without_end_stays_within_the_page(tmp_path: Path) -> None:
+    made, word = await jobs(tmp_path), "x" * 600
+    made[0].said |= {"reason": word, "error": {"message": word, "hint": word}}
+    async with served(made) as (url, _), browser() as opened:
+        for size in SIZES:
+            page, _ = await tab(opened, url, size, "light")
+            assert (await page.evaluate(LOOK))["beyond"] <= 0, size
+            await page.context.close()
+
+
 @only_in_full
 async def test_the_page_follows_the_run_and_says_when_it_is_over(tmp_path: Path) -> None:
     made = await jobs(tmp_path)

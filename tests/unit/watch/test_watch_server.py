@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import typer.main
 from aiohttp import web
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
 from dam_sync.cli import cli
 from dam_sync.config.job import job_of_code
@@ -27,8 +29,9 @@ from dam_sync.help import text_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
+from dam_sync.watch.connections import ConnectionBounds
 from dam_sync.watch.scheduler import RunResult
-from dam_sync.watch.server import ConnectionBounds, ListenAddress, application, loopback_application, serving
+from dam_sync.watch.server import ListenAddress, application, loopback_application, serving
 from dam_sync.watch.systemd import unit_of
 from dam_sync.watch.watcher import Watcher
 from tests.support.stepped_clock import SteppedClock
@@ -116,18 +119,77 @@ async def test_a_compressed_request_is_not_unpacked() -> None:
         assert (response.status, await response.text()) == (200, str(len(bomb)))
 
 
-async def test_so_many_connections_and_no_more(watcher: Watcher) -> None:
-    """Each takes a file handle of the runs."""
-    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), ConnectionBounds(most=3)) as url:
-        port = int(url.rpartition(":")[2])
-        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-        refused, writer = await asyncio.open_connection("127.0.0.1", port)
-        assert await asyncio.wait_for(refused.read(), 20) == b""
-        for each in (writer, *(writer for _, writer in opened)):
-            each.close()
+async def connected(url: str, sent: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+    writer.write(sent)
+    await writer.drain()
+    return reader, writer
+
+
+async def closed(*writers: asyncio.StreamWriter) -> None:
+    for each in writers:
+        each.close()
+        with suppress(ConnectionError):
             await each.wait_closed()
-        await asyncio.sleep(0.05)
+
+
+async def is_over(reader: asyncio.StreamReader) -> bool:
+    """Whether the server ends this connection."""
+    with suppress(ConnectionError):
+        while await asyncio.wait_for(reader.read(65_536), 20):
+            pass
+    return True
+
+
+async def test_connections_that_wait_for_their_caller_make_room_for_new_ones(watcher: Watcher) -> None:
+    """Each takes a file handle of the runs. Silent ones, and ones with half a request, kept all deliveries out."""
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), ConnectionBounds(most=3)) as url:
+        silent, half = await connected(url), await connected(url, b"POST /webhooks/museum/x HTTP/1.1\r\nHo")
+        kept = await connected(url, b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in await kept[0].readline()
         assert (await get(f"{url}/health"))[0] == 200
+        assert await is_over(silent[0])
+        assert (await get(f"{url}/health"))[0] == 200  # its own connection before this has ended
+        later = [await connected(url) for _ in range(2)]
+        assert await is_over(half[0])
+        kept[1].write(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in await kept[0].read(65_536) + await kept[0].read(65_536)
+        await closed(*(writer for _, writer in (silent, half, kept, *later)))
+
+
+async def test_no_more_connections_than_allowed_while_all_are_served() -> None:
+    app, going = loopback_application(), asyncio.Event()
+
+    async def slow(_: web.Request) -> web.Response:
+        await going.wait()
+        return web.Response(text="served")
+
+    app.add_routes([web.get("/", slow)])
+    async with serving(app, ListenAddress("127.0.0.1", 0), ConnectionBounds(most=3)) as url:
+        opened = [await connected(url, b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n") for _ in range(3)]
+        await asyncio.sleep(0.1)
+        refused, writer = await connected(url)
+        assert await is_over(refused)
+        going.set()
+        for reader, _ in opened:
+            assert (await reader.read()).endswith(b"served")
+        await closed(writer, *(writer for _, writer in opened))
+
+
+async def test_callers_that_do_not_read_make_room(watcher: Watcher) -> None:
+    """A response that nobody reads is never sent, and its connection was never closed."""
+    bounds, asked = ConnectionBounds(most=3), b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), bounds) as url:
+        opened = []
+        for _ in range(3):
+            reader, writer = await connected(url)
+            writer.transport.pause_reading()
+            writer.write(asked * 5_000)
+            opened.append((reader, writer))
+        await asyncio.sleep(0.5)
+        assert [(await get(f"{url}/health"))[0] for _ in range(5)] == [200] * 5
+        for _, writer in opened:
+            writer.transport.abort()
 
 
 async def test_a_connection_without_a_request_is_closed(watcher: Watcher) -> None:
@@ -167,30 +229,50 @@ def test_only_an_address_of_this_host_is_listened_on(text: str) -> None:
 
 def test_a_unit_is_accepted_by_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = tmp_path / "100% of the museum's.yaml"
-    unit = unit_of([job], ["museum"], "127.0.0.1:8088")
+    unit = unit_of([job], ["museum"], ["--listen", "127.0.0.1:8088"])
     assert "ExecReload=/bin/kill -HUP $MAINPID" in unit
     assert "100%% of the museum's.yaml" in unit
-    assert "--listen 127.0.0.1:8088 --page" in unit_of([job], ["museum"], "127.0.0.1:8088", page=True)
     with pytest.raises(ConfigError, match="line break"):
-        unit_of([tmp_path / "a\nb.yaml"], ["museum"], "")
+        unit_of([tmp_path / "a\nb.yaml"], ["museum"])
     folder = tmp_path / "x\nExecStartPre=evil"
     folder.mkdir()
     monkeypatch.chdir(folder)
     with pytest.raises(ConfigError, match="line break"):
-        unit_of([job], ["museum"], "")
+        unit_of([job], ["museum"])
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as nameless:  # a container with a user that no table names
         for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
             nameless.delenv(variable, raising=False)
         nameless.setattr(os, "getuid", lambda: 987_654)
         with pytest.raises(ConfigError, match="this user has no name"):
-            unit_of([job], ["museum"], "")
+            unit_of([job], ["museum"])
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd is not installed")
     path = tmp_path / "dam-sync.service"
     path.write_text(unit, encoding="utf-8")
     done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
     assert "dam-sync.service" not in done.stdout + done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--listen", "127.0.0.1:8088", "--page"], "--listen 127.0.0.1:8088 --page --no-progress --log-format json"),
+        (["-v", "--log-file", "logs/w 1.log"], '-v --log-file "{}/logs/w 1.log" --no-progress --log-format json'),
+        (["-vv"], "-vv --no-progress --log-format json"),
+    ],
+)
+def test_a_unit_has_the_options_of_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
+) -> None:
+    """The log went to the journal and had errors only, whatever was asked for."""
+    (tmp_path / "logs").mkdir()
+    path = write(tmp_path, "{every: 1h}", name="museum")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["watch", path.name, "--systemd", *options])
+    assert done.exit_code == 0, done.output
+    (line,) = (line for line in done.output.splitlines() if line.startswith("ExecStart="))
+    assert line.partition(f"watch {path} ")[2] == words.format(tmp_path)
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
@@ -19,7 +20,8 @@ from dam_sync.api.webhooks import Receipt, webhooks_of
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Transient, Unsupported
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report, ReportedSide
-from dam_sync.watch.hooks import MOST_OPEN
+from dam_sync.watch.connections import ConnectionBounds
+from dam_sync.watch.hooks import MOST_OPEN, READ_SECONDS
 from dam_sync.watch.server import ListenAddress, addresses_of, application, serving
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -99,6 +101,32 @@ async def test_a_burst_is_bounded_and_everything_taken_is_stored_once(watcher: W
     await webhooks.read([f"a{number}" for number in range(7)])
     assert await webhooks.take() == []
     assert not webhooks.is_due(watcher._surroundings.clock.now())
+
+
+async def test_bodies_that_do_not_arrive_make_room_for_new_deliveries(watcher: Watcher) -> None:
+    """Whoever sent as many halves of deliveries as are read at a time kept the genuine ones out."""
+    webhooks, clock = watcher.jobs[0].webhooks, watcher._surroundings.clock
+    assert isinstance(clock, SteppedClock)
+
+    async def never() -> bytes:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def genuine(number: int) -> Receipt:
+        headers, body = delivery(watcher, number)
+        return await webhooks.receive(headers, lambda: asyncio.sleep(0, body))
+
+    slow = [asyncio.ensure_future(webhooks.receive({}, never)) for _ in range(MOST_OPEN)]
+    await _until(lambda: webhooks._open == MOST_OPEN)
+    assert await genuine(1) is Receipt.FULL  # they may be on their way
+    clock.skip(READ_SECONDS)
+    assert await asyncio.gather(genuine(2), genuine(3)) == [Receipt.QUEUED] * 2
+    assert [await each for each in slow[:2]] == [Receipt.FULL] * 2
+    assert not any(each.done() for each in slow[2:])
+    for each in slow:
+        each.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+    assert webhooks._open == 0
 
 
 class Counting(WatchedJob):
@@ -220,6 +248,28 @@ async def test_a_delivery_that_breaks_off_is_no_error_of_watch(
             assert response.status == 200
     shown = capsys.readouterr()
     assert "Traceback" not in shown.out + shown.err
+    assert "request.failed" not in shown.out + shown.err
+
+
+async def test_a_caller_that_made_room_for_another_is_no_error_of_watch(
+    watcher: Watcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each left a traceback: its connection had ended before its delivery was looked at."""
+    half = b"POST /webhooks/museum/d_templates HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+    async with serving(application(watcher), ListenAddress("127.0.0.1", 0), ConnectionBounds(most=3)) as url:
+        address, callers = ("127.0.0.1", int(url.rpartition(":")[2])), list[socket.socket]()
+        for _ in range(10):
+            others = [socket.create_connection(address) for _ in range(3)]
+            for caller in callers:  # noticed together with the others
+                caller.send(half)
+            await asyncio.sleep(0.02)
+            for caller in callers:
+                caller.close()
+            callers = others
+        for caller in callers:
+            caller.close()
+        await _until(lambda: watcher.jobs[0].webhooks._open == 0)
+    shown = capsys.readouterr()
     assert "request.failed" not in shown.out + shown.err
 
 
