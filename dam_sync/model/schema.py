@@ -36,9 +36,10 @@ class Field:
     """One metadata field; `key` never changes, `label` is what people read.
 
     types: names of the asset types (forms, metadata types) that have it, empty = all. coordinates: a place needs both
-    coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted. `derived`
-    fields follow from the bytes (width, duration) and need no field rule. `system` fields are maintained by the service
-    and cannot be written. `accounts`: holds names of the service's users, who may have nothing to do with the picture.
+    coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted;
+    cell_kinds: their kinds, as far as they are known. `derived` fields follow from the bytes (width, duration) and need
+    no field rule. `system` fields are maintained by the service and cannot be written. `accounts`: holds names of the
+    service's users, who may have nothing to do with the picture.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Field:
     types: frozenset[str] = frozenset()
     coordinates: bool = False
     cells: frozenset[str] = frozenset()
+    cell_kinds: Mapping[str, FieldKind] = field(default_factory=dict, hash=False)
     system: bool = False
     derived: bool = False
     accounts: bool = False
