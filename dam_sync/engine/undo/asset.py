@@ -177,10 +177,11 @@ class AssetUndoer:
         written, able = undo.written, self.context.target.capabilities
         if undo.restore and not await self._restored(undo, link):
             return UndoneAsset(KEPT, (PURGED,))
+        if undo.restore and self.context.dry and await self._is_trashed(written):
+            return await self._foretold(undo, link)
         actual = await self._living(written)
         if actual is None:
-            removed = any(row.operation == journal_names.REMOVE for row in written.rows)
-            return UndoneAsset(KEPT, undo.obstacles if removed else (LOST,))
+            return UndoneAsset(KEPT, self._absent(undo))
         actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
@@ -218,6 +219,26 @@ class AssetUndoer:
         except NotFound:
             return False
         return True
+
+    def _absent(self, undo: Undo) -> tuple[Obstacle, ...]:
+        """Why nothing is written to an asset that is not there."""
+        if undo.restore and self.context.dry:
+            return (PURGED,)
+        removed = any(row.operation == journal_names.REMOVE for row in undo.written.rows)
+        return undo.obstacles if removed else (LOST,)
+
+    async def _is_trashed(self, written: WrittenAsset) -> bool:
+        """Whether it still is in the trash: a dry run took nothing out of it."""
+        try:
+            return await self.context.target.is_trashed(AssetId(written.target))
+        except NotFound:
+            return False
+
+    async def _foretold(self, undo: Undo, link: LinkRow) -> UndoneAsset:
+        """What a dry run says of an asset in the trash, which cannot be compared before it is taken out."""
+        undo = self._closed(undo, link, (), {})
+        await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
+        return UndoneAsset(RESTORED, undo.obstacles)
 
     def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
         """Paths where the target has neither what was last written nor what was there before: somebody changed them."""
