@@ -81,7 +81,7 @@ class Response:
                 service=self.service,
                 operation=self.operation,
                 asset=self.asset,
-                hint=_HTML_HINT if self.is_html else "",
+                hint=HTML_HINT if self.is_html else "",
             ) from None
 
     def looked_at(self) -> Json:
@@ -121,7 +121,7 @@ class Response:
         return f"{len(self.body)} bytes beginning {shown!r}"
 
 
-_HTML_HINT = "check the URL in the job file; there may be a login page or a proxy in between"
+HTML_HINT = "check the URL in the job file; there may be a login page or a proxy in between"
 
 
 def looks_like_html(headers: Mapping[str, str], body: bytes) -> bool:
