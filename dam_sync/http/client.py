@@ -104,7 +104,7 @@ class Client:
             )
         except DamSyncError as problem:
             raise self._within(problem, request) from None
-        reply = self._reply(request, response)
+        reply = self._reply(request, response, of_write=not request.read_only)
         if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
             reply.json()  # a web page says nothing about the request, least of all that a write succeeded
         return reply
@@ -272,7 +272,7 @@ class Client:
                 hint="this is a bug in dam-sync, nothing was sent; please report it",
             )
 
-    def _reply(self, request: Request, response: RawResponse) -> Response:
+    def _reply(self, request: Request, response: RawResponse, *, of_write: bool = False) -> Response:
         return Response(
             response.status,
             response.headers,
@@ -281,6 +281,7 @@ class Client:
             request.operation,
             request.asset,
             response.parsed,
+            of_write,
         )
 
     def _within(self, problem: DamSyncError, request: Request) -> DamSyncError:

@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.compare import scope_of
+from dam_sync.engine.compare import scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
@@ -44,6 +44,7 @@ LOST = Obstacle("updated assets", "gone from the target")
 VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
+PASSING = journal_names.silent("status on its way")
 FILE_PATHS = frozenset({"file", "versions"})
 
 
@@ -185,6 +186,8 @@ class AssetUndoer:
         actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
+        if "status" in keep and await self._is_on_the_way(undo, link, actual):
+            del keep["status"]
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
         undo, older = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
@@ -247,6 +250,12 @@ class AssetUndoer:
         changed = [set(changed_parts(self.context, state, actual)) for state in states]
         return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
 
+    async def _is_on_the_way(self, undo: Undo, link: LinkRow, actual: Asset) -> bool:
+        """Whether an attempt of this rollback that was killed left the asset between two statuses."""
+        begun = await self._journal(undo.written).get(PASSING)
+        states = [each.draft["status"] for each in (link, undo.link) if each is not None]
+        return bool(begun) and actual.status.casefold() in statuses_between(states, self.context.target_schema)
+
     def _widens(self, now: LinkRow, then: LinkRow) -> bool:
         """Whether the values before would show the asset to more people than it is shown to now."""
         context = self.context
@@ -299,6 +308,8 @@ class AssetUndoer:
             patch = self._with_values(patch, held, await self.context.target.fetch(asset))
         if patch.empty:
             return
+        if patch.status is not None and self.context.target_schema.status_ways:
+            await note_fact(self._journal(undo.written), PASSING, True)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
         with recording(WriteRecord(undo.written.target, back)):

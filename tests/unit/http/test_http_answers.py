@@ -147,6 +147,18 @@ async def test_a_page_for_people_is_no_answer_to_a_write() -> None:
     assert len(server.seen) == 1
 
 
+@pytest.mark.parametrize("body", [b'{"id": "1', b"", b"\xff\xfe{"])
+async def test_a_response_to_a_write_that_cannot_be_read_leaves_its_outcome_unknown(body: bytes) -> None:
+    """It ended the run, as if the service had changed."""
+    garbled = Said(200, body, {"Content-Type": "application/json"})
+    async with RawServer(lambda _: garbled) as server, client_of(server) as client:
+        reply = await client.send(post(asset="9"))
+        with pytest.raises(Transient, match="where JSON was expected") as caught:
+            reply.object()
+    assert (caught.value.operation, caught.value.asset) == ("POST /v2/things", "9")
+    assert len(server.seen) == 1
+
+
 async def test_a_write_that_may_be_repeated_is_sent_again_after_a_page() -> None:
     page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
     async with RawServer(in_turn(page, said({"ok": 1}))) as server, client_of(server) as client:
