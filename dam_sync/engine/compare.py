@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import permutations
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
@@ -280,6 +281,14 @@ def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
 def status_differs(want: str, actual: Asset) -> bool:
     """A draft may name a status or one of the tenant's own below it."""
     return bool(want) and want.casefold() not in (actual.status.casefold(), actual.substatus.casefold())
+
+
+def statuses_between(statuses: Iterable[str], schema: Schema) -> frozenset[str]:
+    """Statuses that an asset has while it is given one of these in place of another, in lower case: a killed attempt
+    may have left it with one of them."""
+    known = {status.casefold() for status in statuses}
+    passed = (schema.status_ways.get(way, ()) for way in permutations(known, 2))
+    return frozenset(status.casefold() for each in passed for status in each)
 
 
 def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:

@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.engine.compare import Defaults, as_held, date_differs, date_is_extra, foreign_edits
+from dam_sync.engine.compare import (
+    Defaults,
+    as_held,
+    date_differs,
+    date_is_extra,
+    foreign_edits,
+    statuses_between,
+)
 from dam_sync.engine.decide import fixed_among
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.removals.parts import VERSIONS, version_key
@@ -140,7 +147,8 @@ class ThreeWay:
 
     def _status(self) -> Iterator[ValueConflict]:
         ours, actual = self.patch.status, self.actual
-        known = {state["status"].casefold() for state in self.before} | {(ours or "").casefold()}
+        wrote = [state["status"].casefold() for state in self.before]
+        known = {*wrote, (ours or "").casefold(), *statuses_between(wrote, self.schema)}
         now = {actual.status.casefold(), actual.substatus.casefold()}
         if ours is not None and "" not in known and not now & known:
             yield ValueConflict("status", self.before[0]["status"], ours, actual.substatus or actual.status)

@@ -20,7 +20,7 @@ from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
-from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, retrying
+from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
 from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
@@ -104,7 +104,7 @@ class Client:
             )
         except DamSyncError as problem:
             raise self._within(problem, request) from None
-        reply = self._reply(request, response)
+        reply = self._reply(request, response, of_write=not request.read_only)
         if reply.is_html and reply.body.strip() and 200 <= reply.status < 300:
             reply.json()  # a web page says nothing about the request, least of all that a write succeeded
         return reply
@@ -237,8 +237,10 @@ class Client:
     ) -> RawResponse:
         status = response.status
         if 200 <= status < 300 or status in request.accept:
-            if prepared.whole and request.retryable and resolved.api and is_unreadable(request, response):
-                raise UnreadableResponse(response)
+            if prepared.whole and resolved.api:
+                if request.retryable and is_unreadable(request, response):
+                    raise UnreadableResponse(response)
+                refuse_page(request, response)
             return response
         if status == 416 and "range" in prepared.headers and "content-range" in response.headers:
             return response
@@ -270,7 +272,7 @@ class Client:
                 hint="this is a bug in dam-sync, nothing was sent; please report it",
             )
 
-    def _reply(self, request: Request, response: RawResponse) -> Response:
+    def _reply(self, request: Request, response: RawResponse, *, of_write: bool = False) -> Response:
         return Response(
             response.status,
             response.headers,
@@ -279,6 +281,7 @@ class Client:
             request.operation,
             request.asset,
             response.parsed,
+            of_write,
         )
 
     def _within(self, problem: DamSyncError, request: Request) -> DamSyncError:

@@ -10,7 +10,7 @@ from dam_sync.http.dates import http_date
 from dam_sync.http.multipart import BodyFactory, FormPart
 from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.http.redaction import excerpt
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.errors import ContractBroken, Transient
 from dam_sync.model.values import Json
 
 _SAFE = frozenset({"GET", "HEAD"})
@@ -70,18 +70,21 @@ class Response:
     operation: str = ""
     asset: str = ""
     parsed: list[Json] = field(default_factory=list, repr=False)  # the body, until it is asked for
+    of_write: bool = False  # of an API call that changes something
 
     def json(self) -> Json:
-        """The body as JSON. Raises ContractBroken if it is not JSON."""
+        """The body as JSON. Raises ContractBroken if it is not JSON; of a write Transient, because the outcome of that
+        one write is unknown."""
         try:
             return self.parsed.pop() if self.parsed else parsed(self.body)
         except InvalidJson as problem:
-            raise ContractBroken(
+            kind = Transient if self.of_write else ContractBroken
+            raise kind(
                 f"returned {self.status} with {str(problem) or self._shape()} where JSON was expected",
                 service=self.service,
                 operation=self.operation,
                 asset=self.asset,
-                hint=_HTML_HINT if self.is_html else "",
+                hint=HTML_HINT if self.is_html else "",
             ) from None
 
     def looked_at(self) -> Json:
@@ -121,7 +124,7 @@ class Response:
         return f"{len(self.body)} bytes beginning {shown!r}"
 
 
-_HTML_HINT = "check the URL in the job file; there may be a login page or a proxy in between"
+HTML_HINT = "check the URL in the job file; there may be a login page or a proxy in between"
 
 
 def looks_like_html(headers: Mapping[str, str], body: bytes) -> bool:

@@ -12,7 +12,7 @@ import tenacity
 from dam_sync.http.dates import http_date
 from dam_sync.http.exchange import RawResponse
 from dam_sync.http.failures import NotSent
-from dam_sync.http.messages import Request, looks_like_html
+from dam_sync.http.messages import HTML_HINT, Request, looks_like_html
 from dam_sync.http.parsing import InvalidJson, parsed
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DamSyncError, Throttled, Transient
@@ -37,10 +37,10 @@ class UnreadableResponse(Transient):
 
 
 def is_unreadable(request: Request, response: RawResponse) -> bool:
-    """Whether a read got an HTML page or invalid JSON: a proxy's notice, or an error on the way."""
+    """Whether a read got an HTML page, nothing or invalid JSON: a proxy's notice, or an error on the way."""
     if response.status != 200 or not (request.method == "GET" or request.reads):
         return False
-    if looks_like_html(response.headers, response.body):
+    if not response.body.strip() or looks_like_html(response.headers, response.body):
         return True
     if "json" not in response.headers.get("content-type", ""):
         return False
@@ -49,6 +49,16 @@ def is_unreadable(request: Request, response: RawResponse) -> bool:
     except InvalidJson:
         return True
     return False
+
+
+def refuse_page(request: Request, response: RawResponse) -> None:
+    """Raises Transient if a write got an HTML page in place of a response: it says nothing about the request, least of
+    all that it succeeded. A page that comes for one asset only, such as that of a firewall, must not end the run."""
+    if request.read_only or not 200 <= response.status < 300 or not response.body.strip():
+        return
+    if looks_like_html(response.headers, response.body):
+        text = f"returned {response.status} with an HTML page where JSON was expected"
+        raise Transient(text, hint=HTML_HINT)
 
 
 def standard(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 from dam_sync.mapping.results import (
@@ -26,7 +26,7 @@ from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
 LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
 TRIMMED = "whitespace trimmed"
@@ -135,7 +135,20 @@ class Fit:
                 return f"the target's rows have no cell {', '.join(strange)}{f'; {hint}' if hint else ''}"
         return ""
 
+    def _row(self, row: Row) -> Result:
+        """A row with each date of the kind of its cell; no rule of a mapping can convert a cell."""
+        kinds = self.field.cell_kinds
+        made = Row({key: _dated(cell, kinds.get(key)) for key, cell in row.cells.items()})
+        timed = sorted(key for key, cell in row.cells.items() if kinds.get(key) is FieldKind.DATE and _has_time(cell))
+        if not timed:
+            return Result((made,))
+        return Result(
+            (made,), Note(ROUNDED, f"the target keeps the day alone of {', '.join(timed)}", ValueOutcome.KEPT)
+        )
+
     def _checked(self, value: Scalar) -> Result:
+        if isinstance(value, Row):
+            return self._row(value)
         if self.trims and isinstance(value, str) and value != value.strip():
             trimmed = value.strip()
             made = self._checked(trimmed) if trimmed else Result(())
@@ -216,6 +229,26 @@ def _rounding(text: Scalar, number: Scalar) -> Note | None:
     if not isinstance(text, str) or not isinstance(number, float) or Decimal(text.strip()) == Decimal(repr(number)):
         return None
     return Note(ROUNDED, f"{shown(text)} is {number_text(number)}", ValueOutcome.KEPT)
+
+
+def _dated(cell: Value, kind: FieldKind | None) -> Value:
+    """A cell of a row with dates in place of timestamps, or timestamps of midnight (UTC) in place of dates."""
+    if isinstance(cell, tuple):
+        return tuple(_day_or_moment(each, kind) for each in cell)
+    return _day_or_moment(cell, kind)
+
+
+def _day_or_moment(value: Scalar, kind: FieldKind | None) -> Scalar:
+    if kind is FieldKind.DATE and isinstance(value, datetime):
+        return aware(value).date()
+    if kind is FieldKind.INSTANT and isinstance(value, date) and not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC)
+    return value
+
+
+def _has_time(cell: Value) -> bool:
+    values = cell if isinstance(cell, tuple) else (cell,)
+    return any(isinstance(each, datetime) and aware(each).time() != time() for each in values)
 
 
 def _refused(rule: str, detail: str) -> Result:

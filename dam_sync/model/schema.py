@@ -36,9 +36,10 @@ class Field:
     """One metadata field; `key` never changes, `label` is what people read.
 
     types: names of the asset types (forms, metadata types) that have it, empty = all. coordinates: a place needs both
-    coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted. `derived`
-    fields follow from the bytes (width, duration) and need no field rule. `system` fields are maintained by the service
-    and cannot be written. `accounts`: holds names of the service's users, who may have nothing to do with the picture.
+    coordinates, an address alone is refused. cells: names of the cells of its rows, empty if any is accepted;
+    cell_kinds: their kinds, as far as they are known. `derived` fields follow from the bytes (width, duration) and need
+    no field rule. `system` fields are maintained by the service and cannot be written. `accounts`: holds names of the
+    service's users, who may have nothing to do with the picture.
     """
 
     key: str
@@ -54,6 +55,7 @@ class Field:
     types: frozenset[str] = frozenset()
     coordinates: bool = False
     cells: frozenset[str] = frozenset()
+    cell_kinds: Mapping[str, FieldKind] = field(default_factory=dict, hash=False)
     system: bool = False
     derived: bool = False
     accounts: bool = False
@@ -103,6 +105,9 @@ class Schema:
     status_staging: Mapping[str, frozenset[str]] = field(
         default_factory=dict
     )  # by status: which an asset may have until its create has given it that one; absent: not known
+    status_ways: Mapping[tuple[str, str], frozenset[str]] = field(
+        default_factory=dict
+    )  # by status before and after, in lower case: those that an asset has in between, if that takes several calls
     always_released: bool = False  # nobody sees an asset without a release date, so each gets one
     relation_kinds: frozenset[str] | None = None  # kinds of relation that it can store; None: any
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all

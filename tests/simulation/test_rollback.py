@@ -157,7 +157,8 @@ def test_what_a_run_removed_comes_out_of_the_trash(tmp_path: Path, kinds: tuple[
         while not job.run(full=True).counts.get("removed"):
             pass
         run = job.status()["runs"][0]["run"]
-        report = roll_back(job, run)
+        dry, report = roll_back(job, run, dry_run=True), roll_back(job, run)
+        assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
         able = Operation.RESTORE in discover()[job.target.kind].capabilities
         if able:
             assert report.counts == {"taken out of the trash": 2}

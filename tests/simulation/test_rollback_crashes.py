@@ -17,11 +17,12 @@ from tests.support.pairs import EVERY, EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.edits import EDITS
+from tests.support.virtual.edits import EDITS, Edit, status
+from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.kept import ask
 from tests.support.virtual.removing import ASSETS, Removing, removing
 from tests.support.virtual.rolling import Rolling, differing, held, roll_back, stays
-from tests.support.virtual.scene import ACCEPTED, Scene, scene
+from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
 AGAIN = 3  # repetitions in which a crash must be made good
@@ -91,6 +92,32 @@ def test_no_crash_keeps_changes_from_being_undone(
     assert len(came) == len(plans)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
+
+
+def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(tmp_path: Path) -> None:
+    """The document is in neither the state before nor the one after, and nobody else has changed it."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    edits = (Edit("status changed", "status", status("archived")),)
+    exposure = {**REOPENS, "archived_as_published": "accept"}
+    with scene(tmp_path / "reference", "b_documents", edits, exposure=exposure) as job:
+        job.edit("source")
+        job.run(full=True)
+        every = Rolling(job, 2).live().points()
+    plans = [(point,) for point in every if point.kind == CALL and point.when == AFTER]
+    with scene(tmp_path / "crashed", "b_documents", edits, exposure=exposure) as job:
+        before = held(job.target)
+        job.edit("source")
+        job.run(full=True)
+        came = list(branches(Rolling(job, 2), plans, partial(undone_entirely, job, before)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def undone_entirely(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+    faults = [*repeated(job, 2)]
+    faults += [*differing(before, held(job.target), set())]
+    faults += [f"{asset} stays" for asset in stays(job)]
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
 def undone_changes(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:

@@ -17,6 +17,7 @@ from dam_sync.engine.compare import (
     foreign_edits,
     scope_of,
     status_differs,
+    statuses_between,
     with_names,
 )
 from dam_sync.engine.recovery.intents import ATTACHED, FILES, files_sent
@@ -65,9 +66,14 @@ class _Edits:
             yield "filename"
         if any(draft.closed for draft in self.drafts):
             return  # with another status and other rights
-        if self.complete and all(status_differs(draft.status, self.actual) for draft in self.drafts):
+        if self.complete and self._is_other_status():
             yield "status"
         yield from (path for path in DATES if path in self.scope.dates and self._is_other_date(path))
+
+    def _is_other_status(self) -> bool:
+        wanted = [draft.status for draft in self.drafts]
+        passed = statuses_between(wanted, self.context.target_schema)
+        return all(status_differs(each, self.actual) for each in (*wanted, *passed))
 
     def _fields(self) -> Iterator[str]:
         last, schema = self.drafts[-1], self.context.target_schema

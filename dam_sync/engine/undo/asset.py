@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.compare import scope_of
+from dam_sync.engine.compare import scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
@@ -44,6 +44,7 @@ LOST = Obstacle("updated assets", "gone from the target")
 VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
+PASSING = journal_names.silent("status on its way")
 FILE_PATHS = frozenset({"file", "versions"})
 
 
@@ -177,13 +178,16 @@ class AssetUndoer:
         written, able = undo.written, self.context.target.capabilities
         if undo.restore and not await self._restored(undo, link):
             return UndoneAsset(KEPT, (PURGED,))
+        if undo.restore and self.context.dry and await self._is_trashed(written):
+            return await self._foretold(undo, link)
         actual = await self._living(written)
         if actual is None:
-            removed = any(row.operation == journal_names.REMOVE for row in written.rows)
-            return UndoneAsset(KEPT, undo.obstacles if removed else (LOST,))
+            return UndoneAsset(KEPT, self._absent(undo))
         actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
+        if "status" in keep and await self._is_on_the_way(undo, link, actual):
+            del keep["status"]
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
         undo, older = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
@@ -219,12 +223,38 @@ class AssetUndoer:
             return False
         return True
 
+    def _absent(self, undo: Undo) -> tuple[Obstacle, ...]:
+        """Why nothing is written to an asset that is not there."""
+        if undo.restore and self.context.dry:
+            return (PURGED,)
+        removed = any(row.operation == journal_names.REMOVE for row in undo.written.rows)
+        return undo.obstacles if removed else (LOST,)
+
+    async def _is_trashed(self, written: WrittenAsset) -> bool:
+        """Whether it still is in the trash: a dry run took nothing out of it."""
+        try:
+            return await self.context.target.is_trashed(AssetId(written.target))
+        except NotFound:
+            return False
+
+    async def _foretold(self, undo: Undo, link: LinkRow) -> UndoneAsset:
+        """What a dry run says of an asset in the trash, which cannot be compared before it is taken out."""
+        undo = self._closed(undo, link, (), {})
+        await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
+        return UndoneAsset(RESTORED, undo.obstacles)
+
     def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
         """Paths where the target has neither what was last written nor what was there before: somebody changed them."""
         states = [link, *([undo.link] if undo.link is not None else [])]
         states += [replace(link, draft=state) for state in meant]
         changed = [set(changed_parts(self.context, state, actual)) for state in states]
         return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
+
+    async def _is_on_the_way(self, undo: Undo, link: LinkRow, actual: Asset) -> bool:
+        """Whether an attempt of this rollback that was killed left the asset between two statuses."""
+        begun = await self._journal(undo.written).get(PASSING)
+        states = [each.draft["status"] for each in (link, undo.link) if each is not None]
+        return bool(begun) and actual.status.casefold() in statuses_between(states, self.context.target_schema)
 
     def _widens(self, now: LinkRow, then: LinkRow) -> bool:
         """Whether the values before would show the asset to more people than it is shown to now."""
@@ -278,6 +308,8 @@ class AssetUndoer:
             patch = self._with_values(patch, held, await self.context.target.fetch(asset))
         if patch.empty:
             return
+        if patch.status is not None and self.context.target_schema.status_ways:
+            await note_fact(self._journal(undo.written), PASSING, True)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
         with recording(WriteRecord(undo.written.target, back)):

@@ -22,7 +22,7 @@ from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select
 from dam_sync.services.b_documents.codec import fields
 from dam_sync.services.b_documents.codec.fields import GROUP, USER, ServerSchema
-from dam_sync.services.b_documents.codec.forms import status_staging
+from dam_sync.services.b_documents.codec.forms import status_staging, status_ways
 
 CONSTRAINED = (("fetch.schema", "fields"),)  # wire B 5.1; as a parameter, because proxies drop headers with a dot
 HYPHENED = {"fetch-schema": "fields"}  # wire B 1.6: the same as a header
@@ -204,9 +204,13 @@ class DocumentsPart(HttpService):
         if not user.administrator:
             kept = {key: replace(schema.fields[key], editable=False) for key in facts.SECURED & schema.fields.keys()}
             schema = replace(schema, fields={**schema.fields, **kept})
-        staging = status_staging(self.api.options)
-        groups = frozenset({user.name, facts.ADMINISTRATORS})
-        return replace(schema, status_staging=staging, group_staging=groups, capabilities=self.capabilities)
+        return replace(
+            schema,
+            status_staging=status_staging(self.api.options),
+            status_ways=status_ways(self.api.options),
+            group_staging=frozenset({user.name, facts.ADMINISTRATORS}),
+            capabilities=self.capabilities,
+        )
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Those that are neither a group nor a user; one that may not be looked up counts as known (wire B 5.3). One

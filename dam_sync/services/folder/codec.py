@@ -150,6 +150,7 @@ def field_of(record: Record) -> Field:
         vocabulary=str(record.get("vocabulary") or ""),
         types=frozenset(map(str, record.get("types") or ())),
         cells=cells,
+        cell_kinds={},
         **flags,
     )
 

@@ -158,6 +158,15 @@ def test_a_value_that_changed_at_one_service_is_none(path: str) -> None:
     assert compared(ours, asset(theirs), theirs).conflicts() == [], "we may have written it before a crash"
 
 
+def test_a_status_on_the_way_of_an_attempt_of_ours_is_no_conflict() -> None:
+    """A killed attempt had followed the first of two transitions."""
+    ours, theirs = EDITS["status"]
+    schema = replace(SCHEMA, status_ways={("published", "archived"): frozenset({"Draft"})})
+    assert [one.path for one in replace(compared(ours, asset(theirs)), schema=schema).conflicts()] == ["status"]
+    assert replace(compared(ours, asset(theirs), ours), schema=schema).conflicts() == []
+    assert [one.path for one in compared(ours, asset(theirs), ours).conflicts()] == ["status"]
+
+
 @pytest.mark.parametrize("path", EDITS)
 @pytest.mark.parametrize("policy", ConflictPolicy)
 def test_the_policy_says_which_value_stands(path: str, policy: ConflictPolicy) -> None:

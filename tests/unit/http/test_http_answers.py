@@ -38,6 +38,16 @@ async def test_a_page_instead_of_json_is_asked_for_again() -> None:
     assert len(server.seen) == 2
 
 
+async def test_nothing_instead_of_json_is_asked_for_again() -> None:
+    empty = Said(200, b"", {"Content-Type": "application/octet-stream"})
+    async with (
+        RawServer(in_turn(empty, said({"ok": 1}))) as server,
+        client_of(server) as client,
+    ):
+        assert (await client.send(get())).json() == {"ok": 1}
+    assert len(server.seen) == 2
+
+
 async def test_a_page_after_other_failures_is_asked_for_again() -> None:
     """It ended the run when the two attempts before it had failed."""
     page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
@@ -131,9 +141,29 @@ async def test_a_server_that_repeats_the_credential_is_not_quoted() -> None:
 async def test_a_page_for_people_is_no_answer_to_a_write() -> None:
     page = Said(200, b"<!DOCTYPE html><title>Login</title>", {"Content-Type": "text/html"})
     async with RawServer(lambda _: page) as server, client_of(server) as client:
-        with pytest.raises(ContractBroken, match="an HTML page") as caught:
+        with pytest.raises(Transient, match="an HTML page") as caught:
             await client.send(post())
     assert "proxy" in caught.value.hint
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("body", [b'{"id": "1', b"", b"\xff\xfe{"])
+async def test_a_response_to_a_write_that_cannot_be_read_leaves_its_outcome_unknown(body: bytes) -> None:
+    """It ended the run, as if the service had changed."""
+    garbled = Said(200, body, {"Content-Type": "application/json"})
+    async with RawServer(lambda _: garbled) as server, client_of(server) as client:
+        reply = await client.send(post(asset="9"))
+        with pytest.raises(Transient, match="where JSON was expected") as caught:
+            reply.object()
+    assert (caught.value.operation, caught.value.asset) == ("POST /v2/things", "9")
+    assert len(server.seen) == 1
+
+
+async def test_a_write_that_may_be_repeated_is_sent_again_after_a_page() -> None:
+    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
+    async with RawServer(in_turn(page, said({"ok": 1}))) as server, client_of(server) as client:
+        assert (await client.send(post(repeatable=True))).json() == {"ok": 1}
+    assert len(server.seen) == 2
 
 
 async def test_an_empty_answer_to_a_write_is_one_whatever_its_type_says() -> None:

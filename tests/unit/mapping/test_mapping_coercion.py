@@ -12,7 +12,7 @@ from dam_sync.mapping.coercion import ROUNDED, TAKES, Fit
 from dam_sync.mapping.results import SHAPES, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.model.schema import Field, FieldKind
-from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 from tests.support.values import scalars
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
@@ -166,3 +166,30 @@ def test_a_row_with_a_cell_that_the_target_has_not_does_not_fit() -> None:
     assert strange.detail.endswith("no cell quux")
     row = Row({"latitude": 1.0})
     assert known.each(row, TransformContext()).values == (row,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "written"),
+    [
+        (FieldKind.DATE, NOON.replace(hour=0), date(2024, 1, 1)),
+        (FieldKind.DATE, (NOON.replace(hour=0), date(2024, 1, 2)), (date(2024, 1, 1), date(2024, 1, 2))),
+        (FieldKind.INSTANT, date(2024, 1, 1), NOON.replace(hour=0)),
+        (FieldKind.INSTANT, NOON, NOON),
+        (FieldKind.TEXT, NOON, NOON),
+        (FieldKind.DATE, "2024-01-01", "2024-01-01"),
+    ],
+)
+def test_a_date_of_a_row_is_of_the_kind_of_its_cell(kind: FieldKind, cell: Value, written: Value) -> None:
+    rows = fit(FieldKind.ROWS, cells=frozenset({"since", "by"}), cell_kinds={"since": kind})
+    made = rows.each(Row({"since": cell, "by": "Ann"}), TransformContext())
+    assert made.values == (Row({"since": written, "by": "Ann"}),)
+    assert made.note is None
+
+
+def test_the_time_of_day_that_a_cell_cannot_hold_is_a_loss() -> None:
+    rows = fit(FieldKind.ROWS, cells=frozenset({"since"}), cell_kinds={"since": FieldKind.DATE})
+    made = rows.each(Row({"since": NOON}), TransformContext())
+    assert made.values == (Row({"since": date(2024, 1, 1)}),)
+    assert made.note is not None
+    assert (made.note.rule, made.note.outcome) == (ROUNDED, ValueOutcome.KEPT)
+    assert "since" in made.note.detail

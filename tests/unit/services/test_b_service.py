@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -439,3 +440,19 @@ async def test_what_can_be_no_id_is_not_asked(tenant: Tenant) -> None:
     with tenant.costs() as spent, pytest.raises(NotFound):
         await service.fetch(AssetId("../../config/types"))
     assert not spent
+
+
+# -- reads -------------------------------------------------------------------------------------------------------------
+
+
+async def test_assets_that_are_read_at_the_same_time_list_each_vocabulary_once(tenant: Tenant) -> None:
+    service = tenant.connect()
+    vocabularies = (await service.schema()).vocabularies
+    assert isinstance(service, DocumentsService)
+    with tenant.costs() as spent:
+        await asyncio.gather(*(service.stored_terms(vocabularies) for _ in range(5)))
+    another = tenant.connect()
+    assert isinstance(another, DocumentsService)
+    with tenant.costs() as alone:
+        await another.stored_terms(vocabularies)
+    assert spent["GET /api/v1/directory/{}"] == alone["GET /api/v1/directory/{}"]

@@ -20,7 +20,7 @@ from dam_sync.services.b_documents import CONNECTOR, facts
 from dam_sync.services.b_documents.api.client import authenticator_of
 from dam_sync.services.b_documents.api.search import hits_of, quoted, select
 from dam_sync.services.b_documents.codec.fields import Directory, DocumentsField, ServerSchema, enumerated, info_of
-from dam_sync.services.b_documents.codec.forms import state_of, transitions_between
+from dam_sync.services.b_documents.codec.forms import state_of, status_ways, transitions_between
 from dam_sync.services.b_documents.codec.values import decode, encode, lost, same
 from dam_sync.services.b_documents.codec.wire import (
     Around,
@@ -427,6 +427,9 @@ def test_states_are_reached_by_the_fewest_transitions() -> None:
     assert transitions_between("approved", "obsolete", options) == ["backToProject", "obsolete"]
     assert transitions_between("approved", "review", options) == ["backToProject", "submit"]
     assert state_of("in review", options) == "review"
+    assert status_ways(options)["published", "archived"] == {"draft"}
+    assert status_ways(options)["published", "in review"] == {"draft"}
+    assert ("draft", "published") not in status_ways(options)
     with pytest.raises(InvalidValue):
         transitions_between("review", "approved", options)
     with pytest.raises(InvalidValue):

@@ -195,6 +195,7 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
 
 def _field(info: DocumentsField) -> Field:
     derived = info.key.partition(":")[0] in DERIVED_PREFIXES
+    parts = info.parts if info.kind is FieldKind.ROWS else {}
     return Field(
         key=info.key,
         kind=info.kind,
@@ -205,7 +206,8 @@ def _field(info: DocumentsField) -> Field:
         max_length=info.max_length,
         vocabulary=info.vocabulary,
         types=info.types,
-        cells=frozenset(info.parts) if info.kind is FieldKind.ROWS else frozenset(),
+        cells=frozenset(parts),
+        cell_kinds={name: part.kind for name, part in parts.items()},
         system=info.key in SYSTEM,
         derived=derived,
         accounts=info.key in ACCOUNTS,

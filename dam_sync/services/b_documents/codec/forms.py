@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from dam_sync.model.asset import Draft, Patch, Placement, Rights
 from dam_sync.model.diagnostic import nearest
@@ -156,14 +157,26 @@ def status_staging(options: DocumentsOptions) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for status in () if options.status_field else options.states:
         with suppress(InvalidValue):
-            passed = _states_before(status, options)
+            passed = _states_before(facts.INITIAL, status, options)
             found[status] = frozenset(status_of({"state": state}, options) for state in passed)
     return found
 
 
-def _states_before(status: str, options: DocumentsOptions) -> list[str]:
-    """Raises InvalidValue."""
-    state, passed = facts.INITIAL, list[str]()
+def status_ways(options: DocumentsOptions) -> dict[tuple[str, str], frozenset[str]]:
+    """By status before and after, those that a document has in between: each transition is a call of its own."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for before, after in () if options.status_field else permutations(options.states, 2):
+        with suppress(InvalidValue):
+            passed = _states_before(state_of(before, options), after, options)[1:]
+            if passed:
+                between = frozenset(status_of({"state": state}, options) for state in passed)
+                found[before.casefold(), after.casefold()] = between
+    return found
+
+
+def _states_before(state: str, status: str, options: DocumentsOptions) -> list[str]:
+    """The states on the way from one to that of a status, without the last. Raises InvalidValue."""
+    passed = list[str]()
     for name in transitions_between(state, state_of(status, options), options):
         passed.append(state)
         state = next(after for after, step in options.transitions[state].items() if step == name)

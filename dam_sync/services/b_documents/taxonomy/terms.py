@@ -42,6 +42,7 @@ class DocumentsTerms(DocumentsPart):
         super().__init__(context)
         self._vocabularies: dict[str, Listed] = {}
         self._term_locks = KeyedLock()
+        self._listing = KeyedLock()
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         """Every term, parents before children."""
@@ -133,9 +134,11 @@ class DocumentsTerms(DocumentsPart):
         return directory if own else server.directories[directory.parent]
 
     async def _listed(self, vocabulary: str, *, again: bool = False) -> Listed:
-        if again or vocabulary not in self._vocabularies:
-            self._vocabularies[vocabulary] = await self._read_terms(vocabulary)
-        return self._vocabularies[vocabulary]
+        """Read once for all that need it at the same time."""
+        async with self._listing.of(vocabulary):
+            if again or vocabulary not in self._vocabularies:
+                self._vocabularies[vocabulary] = await self._read_terms(vocabulary)
+            return self._vocabularies[vocabulary]
 
     async def _read_terms(self, vocabulary: str) -> Listed:
         server = await self.tenant.server.get()

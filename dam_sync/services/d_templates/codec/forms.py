@@ -307,6 +307,7 @@ def _field(attribute: Attribute, types: frozenset[str], forms: MetadataForms) ->
         vocabulary=forms.vocabulary_key(attribute) if attribute.kind is FieldKind.TERM else "",
         types=types,
         cells=frozenset(cell.key for cell in attribute.cells),
+        cell_kinds={cell.key: cell.kind for cell in attribute.cells},
         system=attribute.system,
     )
 
