@@ -18,6 +18,7 @@ from dam_sync.api.reports.kept_reports import keep_rollback
 from dam_sync.api.reports.run_record import counting, keep_spent
 from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.stored_job import existing_store
+from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.run import under_lease
@@ -32,7 +33,7 @@ from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.rollback import RollbackReport
-from dam_sync.store.note_keys import WATERMARK, key_of_wave, window_key
+from dam_sync.store.note_keys import window_key
 from dam_sync.store.rollbacks import rollback_command, rollback_of
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.store import SqlStore
@@ -144,9 +145,7 @@ class _Undoing:
     async def _close(self, undoing: Rollback, report: RollbackReport) -> None:
         store, run = self.store, self.context.run
         if undoing.whole:
-            await store.set_meta(WATERMARK, None)
-            for wave in self.opened.job.waves:
-                await store.set_meta(key_of_wave(WATERMARK, wave.name), None)
+            await list_whole_source(store, [wave.name for wave in self.opened.job.waves])
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)
