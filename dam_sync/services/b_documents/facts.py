@@ -226,7 +226,11 @@ ASSUMPTIONS = (
         4, "versions are in the order of their numbers; uid:major_version and uid:minor_version hold them", "6.7"
     ),
     Assumption(5, "neighbouring versions with the same file are one file version", "6.7"),
-    Assumption(6, "a folder's title is its name for people; equal titles side by side get the name behind", "3"),
+    Assumption(
+        6,
+        "a folder's title is its name for people; of equal titles side by side, all but the oldest get the name behind",
+        "3",
+    ),
     Assumption(
         7, "the states project, approved, obsolete mean draft, published, archived; options say otherwise", "13"
     ),

@@ -42,6 +42,7 @@ from dam_sync.services.b_documents.options import (
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 RIGHTS = {"enrichers-document": "acls"}
+DATED = {"properties": "dublincore"}  # wire B 1.6: without it a row has no properties
 MEMBER = {"properties": "collectionMember"}  # wire B 2.5, assumption 28: the only schema of a thin row
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
 FORBIDDEN = "forbidden"  # code of the error for an operation that the user may not run
