@@ -49,9 +49,12 @@ async def test_a_document_that_takes_no_attachment_is_refused_alone(tenant: Tena
 async def test_a_server_without_relations_refuses_them_alone(tenant: Tenant) -> None:
     service = tenant.connect()
     tenant.fail({"match": "POST *Document.AddRelation", "every": 1, "do": "status:405"})
-    with pytest.raises(Unsupported) as refused:
-        await service.relate(tenant.of_catalogue(2), Relation(LINK, tenant.of_catalogue(3)))
-    assert "option `relations`" in refused.value.hint
+    with tenant.costs() as spent:
+        for each in (3, 4):
+            with pytest.raises(Unsupported) as refused:
+                await service.relate(tenant.of_catalogue(2), Relation(LINK, tenant.of_catalogue(each)))
+            assert "option `relations`" in refused.value.hint
+    assert spent["POST /api/v1/automation/Document.AddRelation"] == 1
 
 
 async def test_a_hidden_stranger_under_our_name_is_told_and_leaves_no_twin(
