@@ -22,10 +22,10 @@ from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
+from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
-from dam_sync.model.service import Connector
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 

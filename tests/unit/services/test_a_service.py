@@ -13,9 +13,10 @@ import pytest
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context, Window
+from dam_sync.model.service import Window
 from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR
 from dam_sync.services.a_hypermedia.api.client import authenticator_of

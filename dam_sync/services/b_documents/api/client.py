@@ -26,9 +26,9 @@ from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.rights import lists_of

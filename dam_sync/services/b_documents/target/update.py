@@ -9,10 +9,10 @@ from dataclasses import replace
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, Rights, digest_of
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.b_documents import facts

@@ -12,8 +12,8 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
