@@ -20,9 +20,10 @@ from dam_sync.mapping.document import json_schema as mapping_schema
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
+from dam_sync.model.connector import Connector
 from dam_sync.model.exposure import MEANINGS, ExposureRule
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.service import Service
 from dam_sync.services import built_in
 from dam_sync.services.folder.api.records import json_schema
 

@@ -16,6 +16,7 @@ from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import copy_state
 from dam_sync.api.reports.kept_reports import keep_report
 from dam_sync.api.reports.run_report import bare_report
+from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.lost_state import known_marks
@@ -30,7 +31,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.candidates import Candidates
-from dam_sync.store.note_keys import UNDECIDED
+from dam_sync.store.note_keys import UNDECIDED, window_key
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
@@ -86,9 +87,11 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
-            await _keep(store, kept, candidates, run.id)
+            behind = await _keep(store, kept, candidates, run.id)
             await known_marks(kept)
             await _list_again(kept)
+            if behind:
+                await _list_everything(kept, job)
             await kept.finish(run.id, {"adopted": asdict(adopted)}, listed=False)
         report = bare_report("adopt", opened, context)
         report.target = replace(report.target, calls=dict(opened.target.calls))  # without those of writes never sent
@@ -98,10 +101,11 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
     return report
 
 
-async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates, run: int) -> None:
+async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates, run: int) -> bool:
     """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset. This
-    run has listed it: it does not count as gone. What was parked without a link is tried again by the next run."""
-    matches = candidates.matches(certain=True)
+    run has listed it: it does not count as gone. What was parked without a link is tried again by the next run. Returns
+    whether the target lacks files of a linked asset."""
+    matches, behind = candidates.matches(certain=True), False
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
         async with TaskGroup() as group:
@@ -110,12 +114,22 @@ async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates, run: in
                     group.start(kept.put_link, link, run)
                     group.start(kept.reserve_name, match.filename.casefold(), match.source)
         await kept.retry_assets(sorted(links))
+        behind = behind or any(not link.source_revision for link in links.values())
+    return behind
 
 
 async def _list_again(kept: SqlStore) -> None:
     """A run that stopped lists again: its listing came before the new links, whose assets would count as gone."""
     if (row := await kept.unfinished("run")) is not None:
         await kept.forget_shards(row.id)
+
+
+async def _list_everything(kept: SqlStore, job: JobConfig) -> None:
+    """The next run of the job, or of each of its waves, lists the whole source: what it adds did not change there."""
+    await list_whole_source(kept, [wave.name for wave in job.waves])
+    row = await kept.unfinished("run")
+    if row is not None and (window := await kept.get_meta(window_key(row.id))) is not None:
+        await kept.set_meta(window_key(row.id), {**window, "since": None})
 
 
 def _refuse_field(key: str, target: Schema) -> None:

@@ -26,6 +26,7 @@ from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
 from dam_sync.model.asset import FileLink, FileRef, digest_of
 from dam_sync.model.capabilities import Feature
+from dam_sync.model.connector import Context
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, MappingError
@@ -34,7 +35,7 @@ from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Context, Service
+from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.services import discover
 from dam_sync.store.rows import Run

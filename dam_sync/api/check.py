@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -114,6 +115,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
     findings = [
         CheckResult("job file", f"{job.name}: {job.source.kind} to {job.target.kind}"),
         disk_result(job.state_path),
+        *_about_secret_files(job),
     ]
     findings.extend([finding async for finding in _about_state(job, options)])
     sides = CheckedSides()
@@ -350,6 +352,12 @@ def _about_waves(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
         yield from CheckResult.of("waves", error)
         return
     yield CheckResult("waves", f"in their order: {', '.join(waves.names)}")
+
+
+def _about_secret_files(job: JobConfig) -> Iterator[CheckResult]:
+    for path in job.open_secret_files:
+        message = f"every user of this computer can read the secret in {path}"
+        yield CheckResult("secrets", message, f"`chmod 600 {shlex.quote(str(path))}`", warns=True)
 
 
 def _about_notify(job: JobConfig) -> Iterator[CheckResult]:

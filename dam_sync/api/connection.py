@@ -15,11 +15,12 @@ from dam_sync.config.job import side_of_code
 from dam_sync.config.side import options_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import Transport
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import TRASH, Connector, Context, Service, Window
+from dam_sync.model.service import TRASH, Service, Window
 from dam_sync.services import discover
 from dam_sync.store.credential_store import FileCredentialStore
 

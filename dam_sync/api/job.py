@@ -15,9 +15,9 @@ from dam_sync.api.mapping import Mapping
 from dam_sync.api.running import cause_of, snapshots
 from dam_sync.config.job import JobConfig, job_of_code
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 if TYPE_CHECKING:

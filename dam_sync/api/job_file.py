@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dam_sync.config.job import JobConfig, load_job
-from dam_sync.model.service import Connector
+from dam_sync.model.connector import Connector
 from dam_sync.services import discover
 
 

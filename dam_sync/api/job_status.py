@@ -15,10 +15,11 @@ from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.report.sentences import about_writer
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.note_keys import REFUSED_RUN, WATERMARK, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.standing import (
     DELETIONS,
+    DONE,
     MAINTENANCE,
     SIDES,
     GoneAsset,
@@ -59,6 +60,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         **_written_by(job, standing),
         **_notes(job, standing, waves.pop("former", ())),
         "now": now,
+        **_phase(standing, rows),
         "runs": rows,
         **_stopped(standing, rows),
         **waves,
@@ -96,6 +98,15 @@ def _stopped(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str,
     return {}
 
 
+def _phase(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the last run does, or was doing when it ended before its end; nothing of a complete one."""
+    kept, last = standing.phase, rows[0] if rows else None
+    if not kept or last is None or last["run"] != kept["run"] or last["result"] == DONE:
+        return {}
+    listed = standing.tally.get("listed", 0)
+    return {"phase": {**kept, "listed": listed, "completed": listed - standing.tally.get("open", 0)}}
+
+
 async def _standing(job: JobConfig, clock: Clock) -> Standing:
     if job.state_on_server:
         async with existing_store(job, clock, read_only=True) as store:
@@ -121,6 +132,7 @@ async def _standing_in(store: SqlStore) -> Standing:
         gone=await store.deletions(at_most=DELETIONS),
         tenants={side: str(known) for side in SIDES if (known := await store.get_meta(tenant_key(side))) is not None},
         refused=await store.get_meta(REFUSED_RUN),
+        phase=await store.get_meta(PHASE),
     )
 
 

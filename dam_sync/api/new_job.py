@@ -17,9 +17,9 @@ from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE
 from dam_sync.mapping.document import json_schema
 from dam_sync.mapping.yaml_writer import entry, flow
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 from dam_sync.report import first_settings
 from dam_sync.services import discover

@@ -19,9 +19,9 @@ from dam_sync.config.diagnostics import SourceMap
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import REFERENCE, is_secret
 from dam_sync.config.side import EXAMPLES, SideCheck
+from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
 Ask: TypeAlias = Callable[[str, str], str]

@@ -10,8 +10,8 @@ from typing import Any
 from dam_sync.api.job_file import job_of
 from dam_sync.config.job import JobConfig
 from dam_sync.mapping.document import mapping_of_file
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError, DamSyncError
-from dam_sync.model.service import Connector
 from dam_sync.store.file.database import HELPERS
 
 TABLES = ("pins", "synonyms", "csv")  # keys of a mapping that name a file

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.aio.threads import run_sync
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import Auth, auth_of
-from dam_sync.model.service import Connector
+from dam_sync.model.connector import Connector
 
 
 async def resolved_auth(connector: Connector, auth: Auth | None) -> AuthMethod | None:

@@ -18,6 +18,7 @@ from dam_sync.api.reports.kept_reports import keep_rollback
 from dam_sync.api.reports.run_record import counting, keep_spent
 from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.stored_job import existing_store
+from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.run import under_lease
@@ -32,7 +33,7 @@ from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.rollback import RollbackReport
-from dam_sync.store.note_keys import WATERMARK, key_of_wave, window_key
+from dam_sync.store.note_keys import window_key
 from dam_sync.store.rollbacks import rollback_command, rollback_of
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.store import SqlStore
@@ -96,8 +97,8 @@ class _Undoing:
                     await self.store.withdraw(run.id, "nothing to undo")
                     return await self._report(surveyed)
             undoing = self._rollback(listed, whole)
-            if whole:
-                await self._list_everything()
+            if whole:  # the next run finds what is undone from now on, also if the rollback is given up
+                await list_whole_source(self.store, [wave.name for wave in self.opened.job.waves])
             await under_lease(self.store, run.id, context.clock, undoing.execute())
         except BaseException as error:
             with anyio.CancelScope(shield=True), suppress(DamSyncError):
@@ -142,11 +143,6 @@ class _Undoing:
     def _limit(self) -> DeletionPolicy:
         """How many assets may go to the trash; raises ConfigError."""
         return limit_of(self.asked.max_deletes or self.opened.job.policy.max_deletes)
-
-    async def _list_everything(self) -> None:
-        """Let the next run find what is undone from now on, also if the rollback is given up."""
-        for key in (WATERMARK, *(key_of_wave(WATERMARK, wave.name) for wave in self.opened.job.waves)):
-            await self.store.set_meta(key, None)
 
     async def _close(self, undoing: Rollback, report: RollbackReport) -> None:
         store, run = self.store, self.context.run

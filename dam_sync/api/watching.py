@@ -20,10 +20,10 @@ from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.http.redaction import redact
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, SafetyStop, Transient
 from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.store.note_keys import SENT_CALLS, WATCHED
 from dam_sync.store.store import SqlStore

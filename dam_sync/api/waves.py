@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -242,13 +242,18 @@ async def _sort_again(context: RunContext, wave: WaveRun) -> None:
     if known["digest"] == selections.digest:
         return
     await store.unsort_unmoved(selections.names)
-    for name in {*known["names"], *selections.names}:
-        await store.set_meta(key_of_wave(WATERMARK, name), None)
+    await list_whole_source(store, {*known["names"], *selections.names})
     window = await store.get_meta(window_key(context.run.id))
     if window is not None:
         await store.restart_listing(context.run.id)
         await store.set_meta(window_key(context.run.id), {**window, "since": None})
     await store.set_meta(WAVES, {"digest": selections.digest, "names": list(selections.names)})
+
+
+async def list_whole_source(store: SqlStore, waves: Iterable[str]) -> None:
+    """Let the next run, and the next one of each of these waves, list everything instead of what changed."""
+    for key in (WATERMARK, *(key_of_wave(WATERMARK, name) for name in waves)):
+        await store.set_meta(key, None)
 
 
 async def about_wave(context: RunContext, chosen: WaveState | None) -> list[str]:

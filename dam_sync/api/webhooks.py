@@ -15,10 +15,11 @@ from dam_sync.config.job import JobConfig
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.http.redaction import hide
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Transient, Unsupported
 from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Context, Service
+from dam_sync.model.service import Service
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint
 from dam_sync.store.hints import Receipt
 from dam_sync.store.note_keys import SUBSCRIPTIONS

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -15,16 +16,16 @@ from ruamel.yaml.error import YAMLError
 from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
-from dam_sync.config.secrets import Reference, located, resolve_secret
+from dam_sync.config.secrets import Reference, located, open_secret_file, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
+from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
-from dam_sync.model.service import Connector
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 
@@ -225,6 +226,20 @@ class JobConfig(StrictModel):
         """`notify.url` or `notify.secret` with its reference resolved. Raises ConfigError naming the reference."""
         text = getattr(self.notify, key, "")
         return resolve_secret(Reference.at(text, f"notify.{key}", self.folder)) if text else ""
+
+    @property
+    def open_secret_files(self) -> list[Path]:
+        """Files with secrets of this job that every user of this computer can read."""
+        sides = [side.auth.parameters.values() for side in (self.source, self.target) if side.auth is not None]
+        url = state_url(self.state)
+        texts = [
+            *chain.from_iterable(sides),
+            *((self.notify.url, self.notify.secret) if self.notify else ()),
+            self.webhooks.secret if self.webhooks else "",
+            url.password if url is not None else "",
+        ]
+        found = (open_secret_file(text, self.folder) for text in texts)
+        return list(dict.fromkeys(path for path in found if path is not None))
 
     @property
     def notify_command(self) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from dam_sync.config.job import JobConfig
-from dam_sync.model.service import Connector
+from dam_sync.model.connector import Connector
 from dam_sync.model.values import Json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

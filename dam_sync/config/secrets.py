@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,13 @@ PROGRAM = "name a program that this user may run, by its name or by a path from 
 ELSEWHERE = (
     "see what `keyring diagnose` says about the keyring of this user, or use another reference, such as ${file:PATH}"
 )
+PEM = "-----BEGIN "  # a key of several lines
+ONE_LINE = {
+    "env": "leave only the secret in the variable",
+    "file": "leave only the secret in the file",
+    "command": "let the command print only the secret, for example through `head -n 1`",
+    "keyring": "leave only the secret in the entry",
+}
 FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 
@@ -60,7 +68,23 @@ def resolve_secret(text: str) -> str:
     secret = RESOLVERS[match[1]](text, match[2].strip())
     if not secret:
         raise _unresolved(text, "is empty", "store the secret there")
+    if len(secret.splitlines()) > 1 and not secret.startswith(PEM):
+        raise _unresolved(text, "gives more than one line", ONE_LINE[match[1]])
     return secret
+
+
+def open_secret_file(text: str, folder: Path) -> Path | None:
+    """The file of a reference if every user of this computer can read it; None for any other text. folder: of the job
+    file."""
+    match = REFERENCE.fullmatch(text)
+    if match is None or match[1] != "file":
+        return None
+    try:
+        path = (folder / Path(match[2].strip()).expanduser()).resolve()
+        readable = bool(path.stat().st_mode & stat.S_IROTH)
+        return path if readable and all(each.stat().st_mode & stat.S_IXOTH for each in path.parents) else None
+    except (OSError, RuntimeError):
+        return None
 
 
 def _unresolved(text: str, message: str, hint: str = "") -> ConfigError:

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dam_sync.config.diagnostics import KeyPath, SourceMap, error_text, real_place
 from dam_sync.config.options import AuthMethod, Options
 from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, may_wait, resolve_secret
+from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.hosts import is_loopback
-from dam_sync.model.service import Connector
 from dam_sync.model.values import Json
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")

@@ -4,7 +4,8 @@ An asset is matched by our marker, by the marker that a job in the other directi
 that holds its id, or by name, size and digest of its file.
 A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
 where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line. Terms and
-containers that the target lacks are not recorded: their ids are not known before a run creates them.
+containers that the target lacks are not recorded: their ids are not known before a run creates them. Attachments and
+newer versions that it lacks are not recorded either: the next run adds them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences, with_everybody
-from dam_sync.engine.decide import fresh_attachments, fresh_relations, kept_versions
+from dam_sync.engine.decide import fresh_attachments, fresh_relations, fresh_versions, kept_versions
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
+from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import original_of
 from dam_sync.engine.pipeline import Pipeline
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.removals.parts import ATTACHMENTS, version_key, without_attachments
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
@@ -176,10 +178,21 @@ class MatchingWorker(Worker):
         schema, limits = self.context.target_schema, self.context.target.limits
         placed = self._reads_placements(draft, actual)
         found = differences(placed, with_everybody(self.context, actual, draft), schema, limits)
-        paths = [one.path for one in found]
-        self.candidates.put(replace(match, filename=draft.filename, differs=tuple(dict.fromkeys(paths))))
-        linked = Outcome(action="created", link=self._link(asset, draft, actual), evidence="V0")
-        return Written(item.work, linked, asset)
+        link, parts = self._compared_files(asset, actual, self._link(asset, draft, actual))
+        paths = dict.fromkeys([*(one.path for one in found), *parts])
+        self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
+        return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
+
+    def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:
+        """The link without attachments of which the target has none with that name, and the parts in which files
+        differ. Without a revision if files are still to be written: the next run reads the asset again."""
+        kept = [file for file in asset.versions if version_key(file) in link.versions]
+        files, names = pair_files(asset, actual, kept, link), {file.name for file in actual.attachments}
+        parts = [pair.part for pair in files.pairs if not pair.agrees] + [part for part, _ in files.missing]
+        lacking = [file for part, file in files.missing if part == ATTACHMENTS and file.name not in names]
+        behind = fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link)
+        link = without_attachments(link, map(version_key, lacking))
+        return (replace(link, source_revision="") if lacking or behind else link), parts
 
     def _reads_placements(self, draft: Draft, actual: Asset) -> Draft:
         """If assets of the target do not carry their memberships, these are left to `verify`."""

@@ -46,7 +46,7 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     stays = now - context.target.limits.probation
     if not (await context.store.on_probation(stays if due else None)).number:
         return []
-    context.progress.phase = "checking new assets"
+    await context.enter("checking new assets")
     gone: list[LinkRow] = []
     after = ""
     while links := await context.store.iter_probation(after, AT_ONCE):

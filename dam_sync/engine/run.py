@@ -93,7 +93,7 @@ async def _phases(context: RunContext) -> None:
     await retry_parked(context)
     if context.reads_target:
         await _wait_for_index(context)
-    context.progress.phase = "reading the target"
+    await context.enter("reading the target")
     if context.planned is not None:
         terms.allowed = containers.allowed = context.planned.require_shared
     names = FilenameAllocator(context)
@@ -114,12 +114,12 @@ async def _phases(context: RunContext) -> None:
     if context.wave is not None and (passed := context.passed_deadline) is not None:
         context.stop.stop(passed.reason)
     context.refuse_stopped()
-    context.progress.phase = "writing memberships and relations"
+    await context.enter("writing memberships and relations")
     await keep_terms(context, terms)
     await write_memberships(context)
     await write_relations(context)
     await remove_deleted(context, worker)
-    context.progress.phase = "closing"
+    await context.enter("closing")
     await abort_orphaned_uploads(context)
 
 
@@ -127,7 +127,7 @@ async def _wait_for_index(context: RunContext) -> None:
     """Until it can no longer be behind the last run: what the target lists is compared. Raises StopRequested."""
     left = await context.lag_left()
     if left > 0:
-        context.progress.phase = WAITING.format(left)
+        await context.enter(WAITING.format(left))
         await sleep_looking(context.clock, left, context.refuse_stopped)
 
 
@@ -167,18 +167,18 @@ async def move(context: RunContext, pipeline: Pipeline) -> None:
     if members_last or (planned is not None and planned.whole):
         if not members_last:
             await _read_members(context)
-        context.progress.phase = "listing the source"
+        await context.enter("listing the source")
         complete = await _crawl(context)
         if members_last:
             await _read_members(context)
         await _end_listing(context, pipeline.crawled, complete=complete)
         if complete and planned is not None:
             await planned.refuse_changed_listing()
-        context.progress.phase = context.moving
+        await context.enter(context.moving)
         await pipeline.run()
     else:
         await _read_members(context)
-        context.progress.phase = context.moving
+        await context.enter(context.moving)
         async with TaskGroup() as group:
             group.start(_listed, context, pipeline.crawled)
             group.start(pipeline.run)

@@ -27,7 +27,8 @@ from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
-from dam_sync.model.values import Person
+from dam_sync.model.values import Person, instant_text
+from dam_sync.store.note_keys import PHASE
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
     from dam_sync.engine.asset_writers import RemoteWriters
@@ -131,6 +132,13 @@ class RunContext:
     def progress(self) -> Progress:
         """Counters to be shown."""
         return self.options.progress
+
+    async def enter(self, phase: str) -> None:
+        """Show a phase, and keep it for `status`: also for the one after the process was killed."""
+        if self.progress.phase != phase:
+            self.progress.phase = phase
+            since = instant_text(self.clock.now().replace(microsecond=0))
+            await self.store.set_meta(PHASE, {"run": self.run.id, "phase": phase, "since": since})
 
     @property
     def passed_deadline(self) -> Deadline | None:

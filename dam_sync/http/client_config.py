@@ -13,9 +13,9 @@ from dam_sync.http.error_rules import ErrorRule
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.http.retry import RetryAfter, standard
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Pace
-from dam_sync.model.service import Context
 
 ATTEMPTS = 6
 

@@ -31,6 +31,10 @@ _REVOKED = (
     "the service refuses {} in the job file: the secret may be wrong, expired or revoked; put a valid one where the "
     "job file refers to, and run the same command again"
 )
+_LINK_REFUSED = (
+    "this host, not the service, refuses a link that the service gave: it may have expired, or a proxy or firewall "
+    "refuses the host; `errors JOB --retry` and the next run ask for a new link"
+)
 _LONGEST = 300  # characters of an error text
 _LONGEST_CODE = 80  # characters of a code
 _MESSAGE_KEYS = ("error_description", "message", "error", "detail")
@@ -106,12 +110,18 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
         "service": refusal.service,
         "operation": refusal.operation,
         "asset": refusal.asset,
-        "hint": rule.hint or _revoked(rule, refusal),
+        "hint": _of_link(refusal) or rule.hint or _revoked(rule, refusal),
         "code": shown_code(code),
     }
     if issubclass(rule.error, Transient):
         return rule.error(text, retry_after=refusal.retry_after, **context)
     return rule.error(text, **context)
+
+
+def _of_link(refusal: Refusal) -> str:
+    """What to do about a signed link that is refused: rules of the service speak of rights in the service, which a
+    redirect from one of its calls to a storage does not check."""
+    return _LINK_REFUSED if refusal.where and refusal.status == HTTPStatus.FORBIDDEN else ""
 
 
 def _revoked(rule: ErrorRule, refusal: Refusal) -> str:

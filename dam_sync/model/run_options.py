@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import RateStatus
 from dam_sync.model.outage import Outage
 from dam_sync.model.ports import Transport
-from dam_sync.model.service import Connector
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
 """Phases in which assets are counted, as shown in a terminal."""

@@ -238,8 +238,8 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     if differing:
         notes.append(
             f"{differing:,} of the matched target assets {agreed(differing, 'differs', 'differ')} from what a run "
-            "would write: `verify JOB` shows where, `run JOB --repair` brings them in line, a normal run leaves them "
-            "as they are"
+            "would write: `verify JOB` shows where, `run JOB --repair` brings them in line, a normal run adds missing "
+            "attachments and leaves the rest as it is"
         )
     if ambiguous:
         notes.append(

@@ -13,8 +13,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 from dam_sync.config.options import AuthMethod, Options
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.service import Service
 
 GROUP = "dam_sync.services"
 REMOVE = "update or uninstall that distribution: `pip uninstall {}`"

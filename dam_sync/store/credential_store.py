@@ -4,7 +4,9 @@ Using a refresh token invalidates it, so its successor must reach the disk. A re
 first, and loading reserves the space: the file is replaced by a copy, which shows that it can be, and bytes for the
 next one are written and flushed beforehand. Saving writes over them, flushes the file, renames it over the old one,
 and flushes the folder; only then does `save` return, and only then is the new access token used. A crash or a power
-failure leaves the old file or the new one, complete. Between the server's response and the flush nothing can be done:
+failure leaves the old file or the new one, complete: a next file that is complete but was not renamed yet becomes the
+file at the next opening, because the secret in the old one may be used up by then, and an incomplete one is
+removed. Between the server's response and the flush nothing can be done:
 if power fails just then, and the server refuses the old token, the user has to authorize again.
 """
 
@@ -53,11 +55,11 @@ class FileCredentialStore:
 
     async def names(self, prefix: str) -> Sequence[str]:
         """Names of stored secrets with this prefix. Raises ConfigError as `load` does."""
-        secrets = await asyncio.to_thread(self._read)
+        secrets = await asyncio.to_thread(self._read_settled)
         return [name for name, secret in secrets.items() if secret and name.startswith(prefix)]
 
     def _load(self) -> dict[str, str]:
-        secrets = self._read()
+        secrets = self._read_settled()
         with translate_errors(self.path, CREDENTIALS):
             if not self._has_room():
                 with self._alone():
@@ -66,23 +68,48 @@ class FileCredentialStore:
 
     def _change(self, name: str, changed: Callable[[str], str]) -> None:
         with translate_errors(self.path, CREDENTIALS), self._alone():
+            self._settle()
             secrets = self._read()
             secrets[name] = changed(secrets.get(name, ""))
             self._replace(json.dumps(secrets).encode())
+
+    def _read_settled(self) -> dict[str, str]:
+        with translate_errors(self.path, CREDENTIALS):
+            if self._left():
+                with self._alone():
+                    self._settle()
+        return self._read()
+
+    def _settle(self) -> None:
+        """Put the next file of a killed process in its place if it is complete; remove it otherwise. Safe to repeat."""
+        if not (left := self._left()):
+            return
+        if _secrets_in(left) is None:
+            self._fresh.unlink()
+            return
+        self._refuse_readable(self._fresh, self._fresh.stat())
+        self._replace(left)
+
+    def _left(self) -> bytes:
+        """What a save wrote to the next file and did not rename yet; empty if that is reserved space."""
+        refuse_link(self._fresh, CREDENTIALS)
+        try:
+            handle = os.open(self._fresh, os.O_RDONLY | os.O_NONBLOCK | NO_LINK)
+        except FileNotFoundError:
+            return b""
+        with os.fdopen(handle, "rb") as file:
+            self._refuse_foreign(os.fstat(handle))
+            return file.read().rstrip(b"\0")
 
     def _read(self) -> dict[str, str]:
         refuse_link(self.path, CREDENTIALS)
         with translate_errors(self.path, CREDENTIALS):
             if not self.path.exists():
                 return {}
-            if self.path.stat().st_mode & 0o077:
-                hint = f"renew the credential if they did, then `chmod 600 {self.path}`"
-                raise ConfigError(f"other users may have read the credentials in {self.path}", hint=hint)
-            text = self.path.read_bytes()
-        with suppress(ValueError):
-            secrets = json.loads(text)
-            if isinstance(secrets, dict) and all(isinstance(secret, str) for secret in secrets.values()):
-                return secrets
+            self._refuse_readable(self.path, self.path.stat())
+            secrets = _secrets_in(self.path.read_bytes())
+        if secrets is not None:
+            return secrets
         raise ConfigError(f"the credentials in {self.path} are damaged", hint="remove the file and consent again")
 
     @property
@@ -121,6 +148,11 @@ class FileCredentialStore:
             out.flush()
             os.fsync(out.fileno())
 
+    def _refuse_readable(self, path: Path, found: os.stat_result) -> None:
+        if found.st_mode & 0o077:
+            hint = f"renew the credential if they did, then `chmod 600 {path}`"
+            raise ConfigError(f"other users may have read the credentials in {path}", hint=hint)
+
     def _refuse_foreign(self, found: os.stat_result) -> None:
         """In a folder that others can write to, somebody else may have created the next file, or linked one of ours
         there."""
@@ -138,3 +170,12 @@ class FileCredentialStore:
         with lock.open("rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             yield
+
+
+def _secrets_in(text: bytes) -> dict[str, str] | None:
+    """The secrets of a file; None if it is damaged."""
+    with suppress(ValueError):
+        secrets = json.loads(text)
+        if isinstance(secrets, dict) and all(isinstance(secret, str) for secret in secrets.values()):
+            return secrets
+    return None

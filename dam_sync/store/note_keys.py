@@ -10,6 +10,7 @@ SCHEMA = "schema"  # the parts of both schemas that the mapping uses
 CLOSED_LISTS = "terms"  # by vocabulary, the terms of the target's closed lists
 MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
 TRASH_SEEN = "trash seen"  # what the last listing saw in the trash of the source
+PHASE = "phase"  # what the last run did last, and since when
 GONE = "gone"  # how many linked assets are known to be gone from the source
 REFUSED_RUN = "refused run"  # why the last run was refused before it did anything, if none began since
 LISTED_WHOLE = "swept"  # the last run that listed everything

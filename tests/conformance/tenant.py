@@ -22,9 +22,10 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import serve_in_thread
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.ports import Content
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Connector, Context, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value, instant_text, value_from_json
 from dam_sync.services import discover
 from dam_sync.services.folder.tenant import ABOUT, FORMAT

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -74,6 +75,21 @@ def test_notifications_that_nobody_would_get(desk: Small) -> None:
     program.write_text("#!/bin/sh\n", encoding="utf-8")
     program.chmod(0o755)
     assert all(row["subject"] != "notify" for row in found(desk, 0)["WARN"])
+
+
+def test_a_secret_that_every_user_can_read(desk: Small) -> None:
+    with TemporaryDirectory() as name:
+        file = Path(name, "hook")
+        file.write_text("https://hooks.example/1\n", encoding="utf-8")
+        Path(name).chmod(0o755)
+        file.chmod(0o644)
+        with desk.pair.job.open("a", encoding="utf-8") as job:
+            job.write(f"notify: {{url: '${{file:{file}}}'}}\n")
+        (row,) = [row for row in found(desk, 0)["WARN"] if row["subject"] == "secrets"]
+        assert row["message"] == f"every user of this computer can read the secret in {file}"
+        assert row["hint"] == f"`chmod 600 {file}`"
+        file.chmod(0o600)
+        assert all(row["subject"] != "secrets" for row in found(desk, 0)["WARN"])
 
 
 def test_every_asset_would_be_parked(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.model.wording import timestamp_text
 from tests.support.small import TARGET, TOKEN, Small, hurry, photo, photos, small
 
 
@@ -36,9 +37,15 @@ def test_the_reason_of_each_stop_is_kept_until_the_next_run(tmp_path: Path) -> N
         limited = stopped(job)
         assert (limited["run"], limited["exit code"]) == (1, 8)
         assert "the limit of 40 calls is reached" in str(limited["reason"])
+        phase = job.ran("status", "--json", code=0).data["phase"]
+        assert (phase["run"], phase["phase"], phase["listed"]) == (1, "moving assets", 20)
+        assert 0 < phase["completed"] < 20
+        shown = f"moving assets, since {timestamp_text(phase['since'])}; {phase['completed']} of 20 listed assets"
+        job.ran("status", code=0).says(shown)
         job.run(code=0)
         done = job.ran("status", "--json", code=0).data
         assert "stopped" not in done
+        assert "phase" not in done
         assert [row["result"] for row in done["runs"]] == ["done"]
 
 

@@ -22,8 +22,9 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.asset import AssetId, Entry, FileLink, FileRef
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector, Context, Service, Window
+from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.support.altered import AlteredTransport
 from tests.support.typed import connected

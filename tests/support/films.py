@@ -18,12 +18,13 @@ from dam_sync.http.client import Client, ClientConfig
 from dam_sync.http.messages import Request
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Revision
 from dam_sync.model.capabilities import Capabilities, Feature, Support
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.limits import MIB, Limits, Pace, PartBounds
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Field as SchemaField
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Batch, Calls, Connector, Context, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_parts
 from tests.support.storage_process import BLOCK, PEM

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Connector, Context, Service
+from dam_sync.model.service import Service
 from dam_sync.services import discover
 from tests.support.profiles import profile_of
 

@@ -18,9 +18,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dam_sync.model.asset import AssetId, Draft, Marker
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context, Service
+from dam_sync.model.service import Service
 from dam_sync.services.d_templates import CONNECTOR
 from dam_sync.services.d_templates.service import TemplatesService
 from dam_sync.services.d_templates.source.versions import VersionGroup, VersionGroups

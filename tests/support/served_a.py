@@ -9,7 +9,8 @@ from typing import Any
 from dam_sync.emulators.a_hypermedia import emulator
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.service import Context, Service
+from dam_sync.model.connector import Context
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services.a_hypermedia import CONNECTOR
 from tests.support.connected import Emulated, serving_of

@@ -16,7 +16,8 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.serve import Served
 from dam_sync.model.asset import AssetId, Draft, Marker
-from dam_sync.model.service import Context, Service
+from dam_sync.model.connector import Context
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.connected import Bytes, Emulated, HastyClock, serving_of

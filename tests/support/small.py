@@ -23,9 +23,9 @@ from dam_sync.cli import cli
 from dam_sync.emulators.kit.faults import Fault
 from dam_sync.emulators.kit.library import schema_records, target_records
 from dam_sync.model.clock import Clock, SystemClock
+from dam_sync.model.connector import Connector
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Connector
 from dam_sync.store.base import Storage
 from tests.support.engines import SHARED, shared_engine
 from tests.support.parts import limited

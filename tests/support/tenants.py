@@ -21,7 +21,7 @@ from dam_sync.emulators.kit.environment import Clock, Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
-from dam_sync.model.service import Connector
+from dam_sync.model.connector import Connector
 from tests.support.programs import Program
 
 Completed = subprocess.CompletedProcess[str]

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from dam_sync.config.side import Auth, auth_of, options_of
-from dam_sync.model.service import Connector, Context, Service
+from dam_sync.model.connector import Connector, Context
+from dam_sync.model.service import Service
 
 
 def typed(connector: Connector, context: Context) -> Context:

@@ -21,8 +21,8 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.profile import PUBLIC, Profile
 from dam_sync.emulators.kit.serve import serve_forever
 from dam_sync.model.assumptions import Assumption
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 MAPPINGS = (Path(__file__).parents[3] / "mappings", Path(__file__).parents[2] / "mappings")

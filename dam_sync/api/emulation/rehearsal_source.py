@@ -8,9 +8,10 @@ from typing import Any
 
 from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.ports import Stream
 from dam_sync.model.probed import Account
-from dam_sync.model.service import Batch, Connector, Context, Cursor, Service, Shard
+from dam_sync.model.service import Batch, Cursor, Service, Shard
 
 BLOCK = bytes(1 << 20)
 UNKNOWN_SIZE = 1024  # bytes in place of a file whose size the source does not state

@@ -67,7 +67,7 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
         return  # nothing shows that the credential still sees the library
     pending = set[AssetId]()  # at the target
     async for due in _due(context, policy, counted):
-        context.progress.phase = "confirming deletions"
+        await context.enter("confirming deletions")
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
@@ -157,7 +157,7 @@ async def _remove(context: RunContext, worker: Worker, gone: Sequence[AssetId]) 
     """Process them like other work, one pipeline for each page."""
     if not gone:
         return
-    context.progress.phase = context.moving
+    await context.enter(context.moving)
     worker.confirmed = frozenset(gone)
     await context.store.queue_removals(context.run.id, gone)
     pipeline = Pipeline(context, worker)

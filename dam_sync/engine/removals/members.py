@@ -25,7 +25,7 @@ async def read_members(context: RunContext, due: Collection[AssetId] | None = No
         return
     if due is not None and not (able.members_by_asset or context.reads_target or context.options.full):
         return
-    context.progress.phase = "reading memberships of the target"
+    await context.enter("reading memberships of the target")
     await context.store.forget_members(TARGET)
     found = target.members_of(due) if due and able.members_by_asset else target.members()
     await keep_members(context.store, found, TARGET, due)

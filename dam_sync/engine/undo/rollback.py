@@ -91,7 +91,7 @@ class Rollback:
         self.listed.forget_obstacles()
         if self.listed.creates:
             await read_members(context)
-        context.progress.phase = UNDOING
+        await context.enter(UNDOING)
         async for page in self._pages():
             await self._undo_page(page)
         await self._incomplete()

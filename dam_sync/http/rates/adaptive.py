@@ -6,20 +6,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from dam_sync.http.rates.learning import SLOWEST, LearnedRate
+from dam_sync.http.rates.learning import SLOWEST, VERY_LOW, LearnedRate
+from dam_sync.http.rates.unrelated import UnrelatedRefusals
 from dam_sync.model.errors import Throttled
 from dam_sync.model.limits import PATIENCE
 from dam_sync.model.values import Json
 
 _GAIN = 0.03  # calls per second regained by each success: twice the rate after about 23 s
 _CAREFUL = 0.1  # of the gain, near a rate that was once too fast
+_WELL_BELOW = 0.9  # of the calls that were accepted in a second before a refusal
 _TOO_FAST, _FAILING = 0.5, 0.9  # of the rate are left after a refusal, and after a failure that may have another cause
 
 
 class AdaptiveRate:
     """Calls per second below a limit. A refusal halves it, a failure that need not be about the rate takes a tenth of
-    it, every success regains some: a doubling in about 23 s, slower near the rate that was too fast. Without a limit it
-    is learned: see `LearnedRate`. No input/output."""
+    it, every success regains some: a doubling in about 23 s, slower near the rate that was too fast. Once refusals are
+    known not to depend on the rate (see `UnrelatedRefusals`), they leave it at the limit. Without a limit it is
+    learned: see `LearnedRate`. No input/output."""
 
     def __init__(self, ceiling: float | None) -> None:
         if ceiling is not None and not ceiling > 0:
@@ -28,6 +31,8 @@ class AdaptiveRate:
         self.learned = LearnedRate()
         self._rate = ceiling
         self._knee: float | None = None
+        self._unrelated = UnrelatedRefusals()  # of a limit that is known
+        self._most = 0.0  # calls accepted in the second before refusals that may be about the rate
 
     @property
     def current(self) -> float | None:
@@ -42,7 +47,14 @@ class AdaptiveRate:
     @property
     def is_steady(self) -> bool:
         """Whether successes change nothing."""
-        return self.learned.is_steady if self.ceiling is None else self._knee is None
+        if self.ceiling is None:
+            return self.learned.is_steady
+        return self._knee is None and not self._unrelated.usual
+
+    @property
+    def unrelated(self) -> UnrelatedRefusals:
+        """What is known of refusals that do not depend on the rate."""
+        return self.learned.unrelated if self.ceiling is None else self._unrelated
 
     def lower_to(self, per_second: float | None) -> None:
         """Keep to this limit, too; a higher one changes nothing."""
@@ -56,15 +68,23 @@ class AdaptiveRate:
         failing: it did not say that the call came too soon."""
         if self.ceiling is None:
             self.learned.refused(accepted, paused=paused)
-        else:
-            now = self._rate or self.ceiling
-            self._knee = (self._knee or self.ceiling) if failing else now
-            self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
+        elif not self._unrelated.is_usual:
+            self._lower(self._rate or self.ceiling, self.ceiling, accepted, failing=failing)
+
+    def _lower(self, now: float, ceiling: float, accepted: float, *, failing: bool) -> None:
+        """A refusal well below what was accepted in a second before need not be about the rate; several in a row that
+        lowering did not help against are not."""
+        self._knee = (self._knee or ceiling) if failing else now
+        self._rate = max(SLOWEST, now * (_FAILING if failing else _TOO_FAST))
+        if now >= _WELL_BELOW * self._most:
+            self._unrelated.related(now)
+            self._most = max(self._most, min(now, accepted))
+        elif self._unrelated.early(now, is_lowest=now < VERY_LOW):
+            self._rate, self._knee, self._most = ceiling, None, 0.0
 
     def counted(self, *, refused: int = 0, accepted: int = 0) -> None:
         """So many calls were refused and accepted, whenever they were sent."""
-        if self.ceiling is None:
-            self.learned.unrelated.counted(refused=refused, accepted=accepted)
+        self.unrelated.counted(refused=refused, accepted=accepted)
 
     def succeeded(self) -> None:
         """A call succeeded that was sent after the last refusal."""
@@ -82,12 +102,15 @@ class AdaptiveRate:
 
     def dumped(self) -> dict[str, Json]:
         """Everything but the limit, for other processes."""
-        return {"rate": self._rate, "knee": self._knee, "learned": self.learned.dumped()}
+        known = {"rate": self._rate, "knee": self._knee, "most": self._most}
+        return {**known, "unrelated": self._unrelated.dumped(), "learned": self.learned.dumped()}
 
     def adopt(self, dumped: Mapping[str, Json]) -> None:
         """Become what another process dumped, below the limit of this one."""
         self.learned = LearnedRate.of(dumped.get("learned") or {})
         self._knee = dumped.get("knee")
+        self._most = dumped.get("most", 0.0)
+        self._unrelated = UnrelatedRefusals.of(dumped.get("unrelated") or {})
         self._rate = self.ceiling
         if self.ceiling is not None and self._knee is not None:
             self._rate = min(self.ceiling, dumped.get("rate") or self.ceiling)
@@ -126,7 +149,7 @@ class RateLimiter(ABC):
     @property
     def refuses_anyway(self) -> bool:
         """Whether recent calls were refused whatever their rate, see `UnrelatedRefusals`."""
-        return self._rate.ceiling is None and self._rate.learned.unrelated.is_usual
+        return self._rate.unrelated.is_usual
 
     @property
     def used(self) -> float:

@@ -25,7 +25,7 @@ _EARLY: Final = 0.5  # of the curve: before that the rate is well below what was
 _FORGOTTEN: Final = 4.0  # times the rate that was refused: beyond that there is no limit any more
 _MEAN: Final = 0.97  # of the limit is what the curve comes to
 _COUNTABLE: Final = 5.0  # calls per second: of fewer, a single second shows too little
-_VERY_LOW: Final = 1.0  # calls per second: a rate that was lowered to that is as good as the lowest
+VERY_LOW: Final = 1.0  # calls per second: a rate that was lowered to that is as good as the lowest
 
 _STEP: Final = 1.5  # the factor between two numbers of calls at once that are compared
 _WORTH: Final = 1.08  # more at once are kept if they are that much faster in all
@@ -100,7 +100,7 @@ class LearnedRate:
         self._curve = min(_CURVE, 2 * self._curve)
         if part >= 1:
             self.unrelated.related(limit)
-        elif part < _EARLY and self.unrelated.early(limit, is_lowest=limit < _VERY_LOW):
+        elif part < _EARLY and self.unrelated.early(limit, is_lowest=limit < VERY_LOW):
             self.limit, self._curve = None, _FIRST_CURVE / 2
 
     def succeeded(self) -> None:

@@ -1,7 +1,7 @@
 """Refusals that do not depend on the rate: a service that refuses one call in a hundred, however few are sent. No
 input/output.
 
-Fewer calls do not help against these, and each would lower a learned rate a little more, down to the slowest. They are
+Fewer calls do not help against these, and each would lower the rate a little more, down to the slowest. They are
 recognized because calls are refused again and again well below the rate that was refused before, and stay so although
 the rate was lowered by a quarter. From then on only more refusals than that are about the rate.
 """

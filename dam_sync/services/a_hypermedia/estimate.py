@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, TooLarge
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Term, Value
 from dam_sync.model.writes import Attachment, Change, PartRemoval, Renaming, TrashMove, VersionReturn
 from dam_sync.services.a_hypermedia import facts

@@ -30,7 +30,9 @@ class HypermediaOptions(Options):
     relation_prefix: str = Field("svc", description="prefix of the instance's link relations (svc)")
     header_prefix: str = Field("X-SVC-", description="prefix of the instance's request headers (X-SVC-)")
     locales: Annotated[Words, AfterValidator(_lower)] = Field(
-        (), description="content languages, the preferred one first: en,fr (default: as the instance reports them)"
+        (),
+        description="content languages, the preferred one first: en,fr (default: as the instance reports them; no call "
+        f"lists them, so each command reads one media {len(facts.LANGUAGES)} times, and finds one that was added)",
     )
     timezone: ZoneInfo = Field(
         ZoneInfo("UTC"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.service import Context
+from dam_sync.model.connector import Context
 from dam_sync.services.a_hypermedia.counts import HypermediaCounts
 from dam_sync.services.a_hypermedia.estimate import HypermediaEstimate
 from dam_sync.services.a_hypermedia.source.crawl import MediaCrawler

@@ -12,9 +12,9 @@ from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.failures import NotSent
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Placement, with_new_top
+from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id

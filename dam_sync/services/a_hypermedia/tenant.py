@@ -11,8 +11,8 @@ from dam_sync.aio.single_flight import SingleFlight, gather_or_raise
 from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interpreting_response, member_text
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, HypermediaApi, resource_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.connector import Connector
+from dam_sync.model.service import Service
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.not_moved import NOT_MOVED
 from dam_sync.services.b_documents.options import AUTH, DocumentsOptions

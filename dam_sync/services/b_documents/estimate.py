@@ -33,7 +33,7 @@ MOVE = f"{facts.OPERATION}Document.Move"
 FILL = f"{facts.OPERATION}Document.AddToCollection"
 LINKED = f"{facts.OPERATION}Document.GetLinkedDocuments"
 TRASH, UNTRASH = (f"{facts.OPERATION}Document.{name}" for name in ("Trash", "Untrash"))
-LINK = f"{facts.OPERATION}Document.AddRelation"
+LINK = facts.ADD_RELATION
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,16 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
-from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, SessionGone, TooLarge
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    SessionGone,
+    TooLarge,
+    Unsupported,
+)
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 
 NAME = "b_documents"
@@ -78,6 +87,7 @@ API = "/api/v1"
 RELEASE = f"GET {API}/capabilities"
 CMIS = "GET /json/cmis"
 OPERATION = f"POST {API}/automation/"  # and the name of one
+ADD_RELATION = f"{OPERATION}Document.AddRelation"
 LOGIN = f"{OPERATION}login"
 QUERY = f"{OPERATION}Repository.Query"
 SEARCH = f"GET {API}/search/lang/NXQL/execute"
@@ -136,6 +146,8 @@ RULES = (
     ErrorRule(403, Rejected, operation="* /api/v1/id/{docId}*", hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=OPERATION, hint=_RIGHTS),
     ErrorRule(403, Rejected, operation=EXECUTE, hint=_LOCKED),
+    # wire B 7.3: a server, or a proxy, without this operation; everything else can still be written
+    ErrorRule(405, Unsupported, operation=ADD_RELATION, hint="leave its kind out of the option `relations`"),
     *(
         ErrorRule(403, Rejected, operation=operation, hint="let the user of the job be an administrator or power user")
         for operation in (ADD_ENTRY, PUT_ENTRY)
@@ -226,7 +238,11 @@ ASSUMPTIONS = (
         4, "versions are in the order of their numbers; uid:major_version and uid:minor_version hold them", "6.7"
     ),
     Assumption(5, "neighbouring versions with the same file are one file version", "6.7"),
-    Assumption(6, "a folder's title is its name for people; equal titles side by side get the name behind", "3"),
+    Assumption(
+        6,
+        "a folder's title is its name for people; of equal titles side by side, all but the oldest get the name behind",
+        "3",
+    ),
     Assumption(
         7, "the states project, approved, obsolete mean draft, published, archived; options say otherwise", "13"
     ),

@@ -13,10 +13,10 @@ from dam_sync.http.connected import HttpService
 from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import Rights
 from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Context
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import DocumentsApi
 from dam_sync.services.b_documents.api.search import LIVE, DocumentsSearch, one_of, quoted, select

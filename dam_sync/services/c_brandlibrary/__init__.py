@@ -3,7 +3,8 @@ calls."""
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.connector import Connector
+from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.not_moved import NOT_MOVED
 from dam_sync.services.c_brandlibrary.options import AUTH, BrandLibraryOptions

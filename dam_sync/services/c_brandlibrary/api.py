@@ -12,9 +12,9 @@ from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.interpreting import interpreting_response, member_text
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import DamSyncError, Denied, InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument, document_of, made_of

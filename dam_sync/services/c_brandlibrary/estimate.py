@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.model.asset import Draft, FileRef, Patch, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Rejected
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Attachment, Change, Renaming, TrashMove
 from dam_sync.services.c_brandlibrary import facts

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from dam_sync.config.options import Count, Options, Seconds, Switch, TokenAuth, WordSet
+from dam_sync.model.connector import Context
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.services.c_brandlibrary import facts
 
 

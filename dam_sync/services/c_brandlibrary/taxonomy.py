@@ -10,6 +10,7 @@ from dataclasses import replace
 from dam_sync.aio.single_flight import KeyedLock, SingleFlight
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -19,7 +20,6 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.c_brandlibrary import facts

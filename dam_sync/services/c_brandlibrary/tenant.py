@@ -12,9 +12,9 @@ from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import MIB
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi

@@ -16,10 +16,10 @@ from dam_sync.http.error_rules import explanation
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.http.redaction import excerpt, hide
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, Conflict, DamSyncError, Denied, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
 from dam_sync.model.ports import CredentialStore
-from dam_sync.model.service import Context
 from dam_sync.model.shared_target import SharedTarget
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts

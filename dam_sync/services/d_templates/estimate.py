@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.connector import Context
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Term
 from dam_sync.model.writes import CarriedMemberships, Change, Membership, PartRemoval, Renaming, TrashMove
 from dam_sync.services.d_templates import facts

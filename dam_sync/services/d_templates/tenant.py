@@ -17,11 +17,11 @@ from dam_sync.http.messages import Response
 from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature
+from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi

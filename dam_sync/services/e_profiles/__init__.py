@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.connector import Connector
+from dam_sync.model.service import Service
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.not_moved import NOT_MOVED
 from dam_sync.services.e_profiles.options import AUTH, ProfilesOptions

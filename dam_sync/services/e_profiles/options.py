@@ -10,8 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, Field
 
 from dam_sync.config.options import AuthMethod, AutoSwitch, Count, Options, Seconds, Switch, TokenAuth, Words, WordSet
+from dam_sync.model.connector import Context
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 

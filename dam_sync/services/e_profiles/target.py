@@ -10,12 +10,12 @@ from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
 from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Call, Content, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.e_profiles import facts

@@ -11,6 +11,7 @@ from dam_sync.crawl.pagers import Offset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.model.asset import AssetId, Placement, with_new_top
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -20,7 +21,6 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles import facts

@@ -13,11 +13,11 @@ from dam_sync.http.client import Client
 from dam_sync.http.connected import HttpService
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
 from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi

@@ -11,11 +11,12 @@ from pathlib import Path
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Context, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts

@@ -14,7 +14,7 @@ from typing import Any
 import bagit
 
 from dam_sync.model.clock import Clock
-from dam_sync.model.service import Connector, Context
+from dam_sync.model.connector import Connector, Context
 from dam_sync.services import discover
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api import bag

@@ -10,12 +10,13 @@ from typing import ClassVar
 from dam_sync.config.options import NoOptions, TokenAuth
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Placement, Revision
 from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, MeasuredPace, Pace
 from dam_sync.model.ports import Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
-from dam_sync.model.service import Batch, Calls, Connector, Context, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 
 NAME = "generated"
 LIST, FETCH = "GET /assets", "GET /assets/{id}"

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.connector import Connector, Context
 from dam_sync.model.errors import Denied, NotFound, TruncatedListing
-from dam_sync.model.service import Batch, Connector, Context, Cursor, Service, Shard
+from dam_sync.model.service import Batch, Cursor, Service, Shard
 
 EMPTY, FORBIDDEN, NOTHING_SEEN, TRUNCATED, SHORTENED, PARTIAL = (
     "empty",  # a listing without rows; assets are found by id

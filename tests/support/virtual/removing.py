@@ -17,8 +17,9 @@ from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation
 from dam_sync.model.capabilities import MembershipWrite
+from dam_sync.model.connector import Connector
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Connector, Service
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA, asset

@@ -10,8 +10,8 @@ import pytest
 from dam_sync.api.plans.duration import PlannedTime, Speed, estimate_duration, estimate_of
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.limiters import sustained
+from dam_sync.model.connector import Context
 from dam_sync.model.limits import Limits, Pace, SmallFile
-from dam_sync.model.service import Context
 from dam_sync.report.parts import DiskNeed
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService

@@ -22,9 +22,9 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.service import Connector
 from dam_sync.services import discover
 from dam_sync.transfer.budget import MemoryBudget
 

@@ -11,8 +11,9 @@ import pytest
 
 from dam_sync.api.mapping_tools.sampling import sample_of
 from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, NotFound
-from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import starting
 from tests.support.stepped_clock import StillClock

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from dam_sync.config.job import ExposureConfig, JobConfig, PolicyConfig, SideLimits, load_job
 from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
 from dam_sync.model.conflict import ConflictPolicy, ConflictRules
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import ExposureRule, Waiver
-from dam_sync.model.service import Connector
 from dam_sync.services import discover
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
 import keyring
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.backends.fail import Keyring as FailKeyring
 
-from dam_sync.config.secrets import Reference, resolve_secret
+from dam_sync.config.secrets import Reference, open_secret_file, resolve_secret
 from dam_sync.model.errors import ConfigError
 
 
@@ -99,6 +100,43 @@ class MemoryKeyring(KeyringBackend):
 
     def delete_password(self, service: str, username: str) -> None:
         raise AssertionError
+
+
+@pytest.mark.parametrize("text", ["s3cret\nlogin: dam-sync\n", "s3cret\r\nsecond", "s3cret\u2028second"])
+def test_more_than_one_line_is_refused_without_being_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "two").write_text(text, encoding="utf-8", newline="")
+    monkeypatch.setenv("DAM_TEST_SECRET", text)
+    for written, hint in (
+        ("${file:two}", "in the file"),
+        (f"${{command:cat {tmp_path}/two}}", "head -n 1"),
+        ("${env:DAM_TEST_SECRET}", "in the variable"),
+    ):
+        error = refused(tmp_path, written)
+        assert f"{written} gives more than one line" in error.message
+        assert hint in error.hint
+        assert "s3cret" not in f"{error.message} {error.hint}"
+
+
+def test_a_key_in_pem_form_has_several_lines(tmp_path: Path) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----"
+    (tmp_path / "key.pem").write_text(f"{key}\n", encoding="utf-8")
+    assert resolve_secret(reference(tmp_path, "${file:key.pem}")) == key
+    assert resolve_secret(reference(tmp_path, f"${{command:cat {tmp_path}/key.pem}}")) == key
+
+
+def test_a_file_that_every_user_can_read_is_found() -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "token"
+        file.write_text("s3cret\n", encoding="utf-8")
+        for mode, above, found in ((0o644, 0o755, True), (0o640, 0o755, False), (0o644, 0o700, False)):
+            file.chmod(mode)
+            folder.chmod(above)
+            assert open_secret_file("${file:token}", folder) == (file if found else None), (mode, above)
+        assert open_secret_file("${file:none}", folder) is None
+        assert open_secret_file("${env:HOME}", folder) is None
 
 
 def test_from_the_keyring(tmp_path: Path) -> None:

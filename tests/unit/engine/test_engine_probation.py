@@ -55,7 +55,11 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opened]:
 
 def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta = WINDOW) -> tuple[RunContext, Target]:
     target = Target(Limits(page=10, pace=Pace(), dedup_window=window), set(gone))
-    made = SimpleNamespace(store=store, clock=clock, target=target, progress=Progress())
+
+    async def enter(phase: str) -> None:
+        pass
+
+    made = SimpleNamespace(store=store, clock=clock, target=target, progress=Progress(), enter=enter)
     return cast("RunContext", made), target
 
 

@@ -280,6 +280,30 @@ def test_a_hidden_rate_is_recognized_among_such_refusals(noise: float) -> None:
     assert service.refused <= noise + 0.1
 
 
+DOCUMENTED = Pace(30.0, 8, 4)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.08])
+def test_refusals_that_do_not_depend_on_the_rate_do_not_lower_a_documented_one(status: int, noise: float) -> None:
+    """Each halved it, however few were sent: it fell to two calls per second."""
+    service = Service(status=status, noise=noise)
+    called(service, 150, DOCUMENTED)
+    between = 1 / noise
+    assert service.per_second(100, 150) >= 0.5 * between / (1 + between / 30)
+    assert max(service.per_second(second, second + 1) for second in range(150)) <= 30
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("rate", [10, 20])
+def test_a_rate_below_the_documented_one_is_recognized_among_such_refusals(rate: int, noise: float) -> None:
+    service = Service(rate=rate, noise=noise)
+    called(service, 300, DOCUMENTED)
+    between = 1 / max(noise, 0.001)
+    assert service.per_second(200, 300) >= 0.4 * between / (1 + between / rate)
+    assert service.refused <= noise + 0.1
+
+
 def test_refusals_that_end_are_forgotten() -> None:
     """Afterwards a hidden rate is hardly exceeded again."""
     refusals = UnrelatedRefusals()

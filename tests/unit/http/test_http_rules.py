@@ -138,6 +138,15 @@ def test_a_signed_link_is_named_by_its_host() -> None:
     assert error.message == "a signed link on host cdn.example returned 404 Not Found"
 
 
+def test_a_refused_signed_link_has_no_hint_about_rights_in_the_service() -> None:
+    rules = (ErrorRule(403, Rejected, operation="GET /files/*", hint="grant the user permission"),)
+    asked = {"operation": "GET /files/{id}"}
+    assert error_for(rules, refusal(403, **asked)).hint == "grant the user permission"
+    error = error_for(rules, refusal(403, where="a signed link on host cdn.example", **asked))
+    assert isinstance(error, Rejected)
+    assert "it may have expired" in error.hint
+
+
 def test_texts_are_redacted_and_short() -> None:
     body = {"message": "token wat_demo_b1d3c61e03c6 in https://u:pw@h/x?Signature=abcd " + "x" * 5000}
     error = error_for((), refusal(400, body))

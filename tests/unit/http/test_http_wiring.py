@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client_config import ClientConfig
+from dam_sync.model.connector import Context
 from dam_sync.model.limits import Pace
-from dam_sync.model.service import Context
 from tests.support.stepped_clock import SteppedClock
 
 PACE = Pace(10.0, 8, 4)

@@ -13,14 +13,16 @@ import pytest
 from dam_sync.http.auth.base import Basic, ClientCredentials, SignedToken
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context, Window
+from dam_sync.model.service import Window
 from dam_sync.model.values import GeoPoint, Localized, Person
 from dam_sync.services.a_hypermedia import CONNECTOR
 from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.wire import NAMESAKES
+from dam_sync.services.a_hypermedia.facts import LANGUAGES
 from tests.support.altered import AlteredTransport
 from tests.support.connected import Bytes, body, entries
 from tests.support.journal import MemoryJournal
@@ -107,6 +109,13 @@ async def test_the_schema_of_the_instance(opened: Open) -> None:
 async def test_content_languages_are_asked_of_the_instance(opened: Open) -> None:
     service = opened(asset(1), languages=["fr", "en"]).connect(locales=None)
     assert set((await service.schema()).locales) == {"en", "fr"}
+    assert service.calls["GET /api/dam/medias/{mediaId}"] == len(LANGUAGES)
+
+
+async def test_no_media_is_read_for_languages_that_the_job_names(opened: Open) -> None:
+    service = opened(asset(1), languages=["fr", "en"]).connect(locales="en,fr")
+    assert (await service.schema()).locales == ("en", "fr")
+    assert "GET /api/dam/medias/{mediaId}" not in service.calls
 
 
 async def test_the_first_language_is_that_of_the_user_before_there_is_a_media_as_well(opened: Open) -> None:

@@ -41,6 +41,22 @@ async def test_nothing_is_put_into_a_folder_of_the_trash(tenant: Tenant, raw: ht
     assert made.id != old
 
 
+@pytest.mark.parametrize(("kind", "place"), [("Folder", "folder"), ("Collection", "collection")])
+async def test_the_oldest_of_several_with_one_title_keeps_it_whatever_is_added(
+    tenant: Tenant, raw: httpx.AsyncClient, kind: str, place: str
+) -> None:
+    """Ids are random: a later one may be the smaller one."""
+    found = [await added(raw, kind, "Harbour") for _ in range(4)]
+    oldest, *later = sorted(found, reverse=True)
+    for day, each in enumerate((oldest, *later), 1):
+        created = {"dc:created": f"2026-01-0{day}T08:00:00.000Z"}
+        change = {"entity-type": "document", "uid": each, "properties": created}
+        (await raw.put(f"/id/{each}", json=change)).raise_for_status()
+    named = {p.id: p.path for p in [p async for p in tenant.connect(read_only=True).containers()] if p.kind == place}
+    assert named[oldest] == ("Harbour",)
+    assert all(named[each][0].startswith("Harbour [") for each in later)
+
+
 async def test_a_collection_made_during_a_run_is_read(tenant: Tenant, raw: httpx.AsyncClient) -> None:
     """The asset's token tells of it now and not later."""
     service = tenant.connect(read_only=True)

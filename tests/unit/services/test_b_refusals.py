@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from dam_sync.model.asset import AssetId, Draft, Marker
-from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.model.asset import AssetId, Draft, Marker, Relation
+from dam_sync.model.errors import Conflict, Rejected, Unsupported
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import LINK
 from tests.conformance.tenant import Tenant, content
@@ -44,6 +44,17 @@ async def test_a_document_that_takes_no_attachment_is_refused_alone(tenant: Tena
         with pytest.raises(Rejected) as refused:
             await service.attach(tenant.of_catalogue(2), given, MemoryJournal())
     assert "lock" in refused.value.hint
+
+
+async def test_a_server_without_relations_refuses_them_alone(tenant: Tenant) -> None:
+    service = tenant.connect()
+    tenant.fail({"match": "POST *Document.AddRelation", "every": 1, "do": "status:405"})
+    with tenant.costs() as spent:
+        for each in (3, 4):
+            with pytest.raises(Unsupported) as refused:
+                await service.relate(tenant.of_catalogue(2), Relation(LINK, tenant.of_catalogue(each)))
+            assert "option `relations`" in refused.value.hint
+    assert spent["POST /api/v1/automation/Document.AddRelation"] == 1
 
 
 async def test_a_hidden_stranger_under_our_name_is_told_and_leaves_no_twin(

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, FileRef
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context
 from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
 from dam_sync.services.b_documents import CONNECTOR, facts
 from dam_sync.services.b_documents.api.client import authenticator_of

@@ -10,7 +10,8 @@ from uuid import UUID
 
 import httpx
 
-from dam_sync.model.service import Context, Service
+from dam_sync.model.connector import Context
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import CONNECTOR, facts
 from dam_sync.services.d_templates.service import TemplatesService

@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import (
     ConfigError,
     ContractBroken,
@@ -26,7 +27,7 @@ from dam_sync.model.errors import (
     Unsupported,
 )
 from dam_sync.model.schema import FieldKind
-from dam_sync.model.service import Context, Window
+from dam_sync.model.service import Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.altered import AlteredTransport

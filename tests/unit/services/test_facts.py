@@ -8,8 +8,8 @@ from importlib import import_module
 import pytest
 
 from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.connector import Connector
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Connector
 from dam_sync.services import built_in
 from dam_sync.services.a_hypermedia.codec import fields as a
 from dam_sync.services.a_hypermedia.codec import forms

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, NotFound
-from dam_sync.model.service import Context
 from dam_sync.services.folder.api.disk import FileSystem
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService

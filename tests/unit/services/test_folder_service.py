@@ -18,9 +18,10 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placement, Relation, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue, NotFound
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
-from dam_sync.model.service import TRASH, Context, Service, Window
+from dam_sync.model.service import TRASH, Service, Window
 from dam_sync.model.values import Localized, Term
 from dam_sync.services import discover
 from dam_sync.services.folder import codec

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ContractBroken
-from dam_sync.model.service import Context, Service
+from dam_sync.model.service import Service
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint
 from dam_sync.services import built_in
 

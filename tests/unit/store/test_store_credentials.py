@@ -56,20 +56,66 @@ async def test_changes_by_two_processes_at_once_lose_nothing(tmp_path: Path) -> 
     assert sorted(await sharing[0].load("links") or "") == sorted("01234567")
 
 
-async def test_a_crash_while_saving_leaves_the_old_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    credentials = FileCredentialStore(tmp_path / "job.vault")
-    await credentials.save("e", "old")
-
+def stop_before_rename(patch: pytest.MonkeyPatch) -> None:
     def no_power(*_: object) -> None:
         raise KeyError("no power")
 
-    monkeypatch.setattr(os, "replace", no_power)
+    patch.setattr(os, "replace", no_power)
+
+
+async def test_after_a_crash_before_the_rename_the_next_opening_takes_the_complete_file_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "old")
+    await credentials.load("e")
+    stop_before_rename(monkeypatch)
     with pytest.raises(KeyError):
-        await credentials.save("e", "new")
+        await credentials.save("e", "used-up-without-it")
     monkeypatch.undo()
+    next_file = tmp_path / "job.vault.new"
+    assert b"used-up-without-it" in next_file.read_bytes()
+    next_file.write_bytes(next_file.read_bytes() + bytes(ROOM))  # as if it had crashed before the space was cut off
+    assert await credentials.load("e") == "used-up-without-it"
+    assert b"used-up" not in next_file.read_bytes()
+    assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
+    assert await FileCredentialStore(credentials.path).names("e") == ["e"]
+
+
+@pytest.mark.parametrize("opened", ["load", "names", "save"])
+async def test_an_incomplete_next_file_is_removed_with_its_secret(tmp_path: Path, opened: str) -> None:
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "old")
+    await credentials.load("e")
+    next_file = tmp_path / "job.vault.new"
+    with next_file.open("r+b") as file:
+        file.write(b'{"e": "half a secr')
+    match opened:
+        case "load":
+            assert await credentials.load("e") == "old"
+        case "names":
+            assert await credentials.names("e") == ["e"]
+        case _:
+            await credentials.save("b", "other")
+    assert not next_file.exists() or b"half" not in next_file.read_bytes()
     assert await credentials.load("e") == "old"
-    await credentials.save("e", "new")
-    assert await credentials.load("e") == "new"
+
+
+@pytest.mark.parametrize("how", ["readable", "linked"])
+async def test_a_next_file_that_others_may_have_made_or_read_is_not_taken_over(tmp_path: Path, how: str) -> None:
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+    await credentials.save("e", "old")
+    next_file = tmp_path / "job.vault.new"
+    next_file.write_text('{"e": "planted"}', encoding="utf-8")
+    next_file.chmod(0o644 if how == "readable" else 0o600)
+    if how == "linked":
+        (tmp_path / "second name").hardlink_to(next_file)
+    with pytest.raises(ConfigError) as refused:
+        await credentials.load("e")
+    assert str(next_file) in refused.value.message
+    assert "planted" not in f"{refused.value.message} {refused.value.hint}"
+    next_file.unlink()
+    assert await credentials.load("e") == "old"
 
 
 async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:

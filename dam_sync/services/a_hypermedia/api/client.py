@@ -8,7 +8,7 @@ from datetime import timedelta
 from dam_sync.config.options import PasswordAuth
 from dam_sync.http.auth.base import Authenticator, Basic, ClientCredentials, SignedToken
 from dam_sync.http.client import Client, ClientConfig
-from dam_sync.model.service import Context
+from dam_sync.model.connector import Context
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.options import HypermediaOptions, HypermediaSignedToken
 

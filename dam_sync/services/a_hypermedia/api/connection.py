@@ -13,8 +13,8 @@ from dam_sync.aio.single_flight import SingleFlight
 from dam_sync.crawl.held_list import HeldList
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TruncatedListing
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.client import client_of

@@ -12,8 +12,9 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, window_of
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, Entry, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.hal import embedded, link, total_of, wanted_id, whole

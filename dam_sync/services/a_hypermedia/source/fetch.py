@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
-from dam_sync.model.service import TRASH, Context
+from dam_sync.model.connector import Context
+from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id, whole

@@ -6,9 +6,9 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from dam_sync.model.asset import Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Context
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.codec.fields import schema_of
 from dam_sync.services.a_hypermedia.source.baskets import BasketReader

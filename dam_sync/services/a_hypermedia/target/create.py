@@ -9,10 +9,10 @@ from functools import partial
 
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
+from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, NotFound, Rejected, SessionGone
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms

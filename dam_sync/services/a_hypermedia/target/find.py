@@ -9,11 +9,12 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import member_text
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import DamSyncError, SessionGone
 from dam_sync.model.journal import note_fact
 from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Context, Window
+from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id

@@ -8,10 +8,10 @@ from dataclasses import replace
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Relation, digest_of
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
 from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, as_number, made_id
 from dam_sync.services.a_hypermedia.api.hal import file_url, own_link, same_name, wanted_id

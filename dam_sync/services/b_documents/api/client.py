@@ -26,9 +26,9 @@ from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, InvalidValue, NotFound, Rejected
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.rights import lists_of
@@ -42,6 +42,7 @@ from dam_sync.services.b_documents.options import (
 
 WHOLE = {"properties": "*", "fetch-document": "versionLabel,lock", "enrichers-document": "acls"}  # wire B 1.6, 3
 RIGHTS = {"enrichers-document": "acls"}
+DATED = {"properties": "dublincore"}  # wire B 1.6: without it a row has no properties
 MEMBER = {"properties": "collectionMember"}  # wire B 2.5, assumption 28: the only schema of a thin row
 NO_DROP = {"X-Batch-No-Drop": "true"}  # wire B 6.2: or the batch goes with any call that names it
 FORBIDDEN = "forbidden"  # code of the error for an operation that the user may not run

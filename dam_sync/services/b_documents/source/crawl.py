@@ -11,8 +11,9 @@ from itertools import pairwise
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Placement, Relation
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
-from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import MEMBER, WHOLE

@@ -6,9 +6,10 @@ from urllib.parse import quote
 
 from dam_sync.http.client import HttpStream, Request
 from dam_sync.model.asset import FileRef
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.service import Calls
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import document_path, refuse_invalid_id
 from dam_sync.services.b_documents.tenant import DocumentsPart

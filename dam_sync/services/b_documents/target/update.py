@@ -9,10 +9,10 @@ from dataclasses import replace
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, Rights, digest_of
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.b_documents import facts
@@ -47,6 +47,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.uploads = DocumentsUploads(self.api, context.budget or MemoryBudget(MEMORY))
+        self._unrelated: Unsupported | None = None  # the response of a server that has no relations
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Refused before the first write if possible. What closes the document or removes readers comes first,
@@ -328,11 +329,17 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
                 asset=asset,
                 hint="add it to the option `relations`",
             )
+        if self._unrelated is not None:
+            raise Unsupported(self._unrelated.message, asset=asset, hint=self._unrelated.hint)
         known = relation.target in await self.api.related(asset, relation.kind)
         if known and not self.api.read_only:  # a connection that only reads is refused in any case
             return
         params = {"object": str(relation.target), "predicate": predicate, "outgoing": True}
-        await self.api.operate("Document.AddRelation", f"doc:{asset}", params, send=self.creates.send, asset=asset)
+        try:
+            await self.api.operate("Document.AddRelation", f"doc:{asset}", params, send=self.creates.send, asset=asset)
+        except Unsupported as refused:
+            self._unrelated = refused
+            raise
 
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. Read first, so that nothing is renamed twice; if it is gone, it is done."""

@@ -12,12 +12,12 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import RIGHTS, WHOLE, document_path
+from dam_sync.services.b_documents.api.client import DATED, RIGHTS, WHOLE, document_path
 from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import inherited_from, is_blocked, strangers
@@ -43,7 +43,8 @@ class Folder:
 
 @dataclass(slots=True)
 class Tree:
-    """Folders by id, with the path of titles of each; equal titles of siblings get the name appended (assumption 6)."""
+    """Folders by id, with the path of titles of each; of siblings with equal titles, all but the oldest get their name
+    appended (assumption 6)."""
 
     root: Root
     folders: dict[str, Folder] = field(default_factory=dict)
@@ -354,9 +355,10 @@ class DocumentsContainers(DocumentsPart):
         root, server = await self.tenant.root.get(), await self.tenant.server.get()
         tree = Tree(root)
         types = one_of("ecm:primaryType", server.folder_types)
-        for row in await self.search.everything(
-            lambda after: select(LIVE, "ecm:isTrashed = 0", types, below(root), after), RIGHTS
-        ):
+        rows = await self.search.everything(
+            lambda after: select(LIVE, "ecm:isTrashed = 0", types, below(root), after), {**RIGHTS, **DATED}
+        )
+        for row in sorted(rows, key=_age):
             if str(row["uid"]) != root.uid:
                 tree.add(row)
         self._tree = tree
@@ -367,7 +369,8 @@ class DocumentsContainers(DocumentsPart):
         found = dict(self._collections or {})
         taken = {title for place in found.values() for title in place.path}
         types = one_of("ecm:primaryType", (await self.tenant.server.get()).collection_types)
-        for row in await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", types, after)):
+        rows = await self.search.everything(lambda after: select(LIVE, "ecm:isTrashed = 0", types, after), DATED)
+        for row in sorted(rows, key=_age):
             uid = str(row["uid"])
             title = member_text(row, "title") or uid
             if row.get("type") == "Favorites":
@@ -378,6 +381,13 @@ class DocumentsContainers(DocumentsPart):
                 found[uid] = Placement("collection", (title,), uid)
         self._collections, self._spelled = found, None
         return found
+
+
+@interprets_response
+def _age(row: Json) -> tuple[bool, str, str]:
+    """By which the oldest of several containers with one title keeps it, whatever is added later: ids are random."""
+    created = member_text(row.get("properties") or {}, "dc:created")
+    return not created, created, str(row["uid"])
 
 
 def container_name(kind: str, title: str, number: int = 0) -> str:

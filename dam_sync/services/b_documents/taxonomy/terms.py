@@ -16,8 +16,8 @@ from dam_sync.crawl.pagination import paginate
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import with_new_top
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.unicode_forms import nfkd
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts

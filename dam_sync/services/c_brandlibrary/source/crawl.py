@@ -13,8 +13,9 @@ from dam_sync.crawl.partition import ByDate, Partitioner, Whole, window_of
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Revision
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
-from dam_sync.model.service import Batch, Context, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire

@@ -14,10 +14,10 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, Denied, IntegrityError, Rejected, Transient
 from dam_sync.model.journal import after_write, note_fact
 from dam_sync.model.ports import Content, IsReferenced, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire

@@ -12,9 +12,9 @@ from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first

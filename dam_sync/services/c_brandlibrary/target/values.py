@@ -14,10 +14,10 @@ from dam_sync.http.client import Response
 from dam_sync.http.failures import NotSent
 from dam_sync.http.interpreting import MISREAD, interpreting_response, interprets_response, member_text
 from dam_sync.model.asset import AssetId, Marker
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Rejected, Throttled, Transient
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Call, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first

@@ -13,9 +13,10 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import FileRef
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Patch, Rights
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes, composed

@@ -10,8 +10,8 @@ from dam_sync.aio.lru import LruCache
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Rejected, TooLarge, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import refusal

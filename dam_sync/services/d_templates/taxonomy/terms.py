@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import replace
 from typing import TypeVar
 
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound, Rejected, Unsupported
-from dam_sync.model.service import Context
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term
 from dam_sync.services.d_templates import facts

@@ -10,12 +10,12 @@ from functools import partial
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, IntegrityError, InvalidValue, Rejected, SessionGone, Transient
 from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi

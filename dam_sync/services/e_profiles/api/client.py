@@ -14,9 +14,9 @@ from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.dates import http_date, parse_timestamp
 from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
 from dam_sync.model.limits import Limits
-from dam_sync.model.service import Context
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.options import ProfilesOptions, ProfilesToken, limits_of

@@ -9,9 +9,10 @@ from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.http.stream import HttpStream
 from dam_sync.model.asset import AssetId, FileRef
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls, Context
+from dam_sync.model.service import Calls
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec import wire

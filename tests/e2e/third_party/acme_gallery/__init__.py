@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acme_gallery.service import NAME, GalleryOptions, GalleryService
 from dam_sync.config.options import TokenAuth
-from dam_sync.model.service import Connector
+from dam_sync.model.connector import Connector
 
 CONNECTOR = Connector(
     name=NAME,

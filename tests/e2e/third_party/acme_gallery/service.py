@@ -13,13 +13,14 @@ from dam_sync.http.auth.base import Bearer
 from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
 from dam_sync.model.capabilities import Capabilities, Feature, Support
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.ports import Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Field as SchemaField
 from dam_sync.model.schema import FieldKind, Schema
-from dam_sync.model.service import Batch, Calls, Context, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.values import instant_text, parse_instant
 
 NAME = "acme_gallery"
