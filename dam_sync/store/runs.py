@@ -17,7 +17,6 @@ from sqlalchemy import (
     exists,
     func,
     insert,
-    or_,
     select,
     text,
     update,
@@ -302,8 +301,7 @@ def _clear(c: Connection, run: int) -> None:
     c.execute(delete(SHARD).where(SHARD.c.run != run, closed))
     if c.execute(select(RUN.c.command).where(RUN.c.id == run)).scalar() in MAINTENANCE:
         return
-    shared = or_(*(JOURNAL.c.name.startswith(kind, autoescape=True) for kind in ("term:", "container:")))
-    made = [JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), or_(JOURNAL.c.state == "done", shared)]
+    made = [JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done"]
     rollback = RUN.c.command.startswith(ROLLBACK, autoescape=True)
     if c.execute(select(RUN.c.id).where(RUN.c.state != "done", rollback).limit(1)).first() is not None:
         made.append(~JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True))
