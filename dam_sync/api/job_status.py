@@ -93,8 +93,9 @@ def _stopped(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str,
         kept = standing.refused
         times = {name: instant_text(parse_instant(kept[name])) for name in ("started", "ended")}
         return {"stopped": {"run": None, "command": kept["command"], **times, **_why(kept)}}
-    if rows and "reason" in rows[0]:
-        return {"stopped": {key: part for key, part in rows[0].items() if key != "result"}}
+    last: Mapping[str, Any] = next((row for row in rows if row["command"] not in MAINTENANCE), {})
+    if "reason" in last:
+        return {"stopped": {key: part for key, part in last.items() if key != "result"}}
     return {}
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from dam_sync.engine.taxonomy import Allowed, TargetChanged, allow
+from dam_sync.engine.taxonomy import Allowed, TargetChanged, allow, record_found
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
@@ -39,6 +39,7 @@ class TargetContainers:
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
     stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
     shared: SharedTarget = UNSHARED
+    recovers: bool = False  # whether what a killed process created is recorded once it is found at the target
     go_on: Callable[[], None] = lambda: None  # before one is made: one asset may be in thousands; raises StopRequested
 
     async def known(self) -> Known:
@@ -46,8 +47,20 @@ class TargetContainers:
         if self.index is None:
             await self._read()
             self.index = self._indexed()
+            if self.recovers:
+                await self._recover(self.index)
             await self.learn()
         return self.index
+
+    async def _recover(self, known: Known) -> None:
+        """Record the containers that a killed process created without recording them."""
+        begun = await self.journal.begun("container:")
+        for kind, path in [each for each in known if _name_of_container(*each) in begun]:
+            made = placements_to_json([Placement(kind, path, known[kind, path])])
+            changes: dict[str, Json] = {"container": [None, {"kind": kind, "path": list(path)}]}
+            await record_found(
+                self.journal, _name_of_container(kind, path), made, WriteRecord(known[kind, path], changes)
+            )
 
     async def _read(self) -> None:
         if Operation.CONTAINERS in self.target.capabilities:
@@ -234,6 +247,7 @@ class TargetContainers:
         name = _name_of_container(kind, path)
         await allow(self.allowed, self.journal, [name])
         await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
+        await self.journal.begin([name])
         with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
             try:
                 (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))

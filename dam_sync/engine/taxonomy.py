@@ -47,6 +47,7 @@ class TargetTerms:
     met_before: Callable[[str, TermIndex], None] | None = None  # called with every vocabulary that was read
     shared: SharedTarget = UNSHARED
     learned: dict[str, list[SharedPart]] = field(default_factory=dict)  # from other processes, by vocabulary
+    recovers: bool = False  # whether what a killed process created is recorded once it is found at the target
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -89,11 +90,22 @@ class TargetTerms:
         if Operation.TERMS in self.target.capabilities:
             async for term in self.target.terms(vocabulary):
                 known.add(term)
+        if self.recovers:
+            await self._recover(vocabulary, known)
         if self.met_before is not None:
             self.met_before(vocabulary, known)
         for part in self.learned.get(vocabulary, ()):  # the listing may be behind
             self._take(known, part)
         return known
+
+    async def _recover(self, vocabulary: str, known: TermIndex) -> None:
+        """Record the terms that a killed process created without recording them."""
+        for name in sorted(await self.journal.begun(f"term:{vocabulary}:")):
+            path = name.removeprefix(f"term:{vocabulary}:")
+            found = known.by_path((path,)) or known.by_path(path.split("/"))
+            if found is not None:
+                changes: dict[str, Json] = {"term": [None, value_to_json(found)]}
+                await record_found(self.journal, name, value_to_json(found), WriteRecord(found.id, changes))
 
     async def learn(self) -> bool:
         """Take over what other processes created and renamed; whether any of it is new here."""
@@ -195,6 +207,7 @@ class TargetTerms:
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
         await allow(self.allowed, self.journal, names)
         await self.shared.begin(TERMS, [SharedPart(vocabulary, term.path or (term.label,)) for term in terms])
+        await self.journal.begin(names)
         made: dict[str, Term] = {}
 
         async def make(name: str) -> Json:
@@ -232,6 +245,16 @@ async def allow(allowed: Allowed | None, journal: Journal, names: Sequence[str])
         for name in names:
             if await journal.get(name) is None:
                 await allowed(name)
+
+
+async def record_found(journal: Journal, name: str, found: Json, record: WriteRecord) -> None:
+    """Record a write of a killed process, whose result was found at the target."""
+
+    async def give() -> Json:
+        return found
+
+    with recording(record):
+        await journal.run(name, give, reconcile=give)
 
 
 def _below(known: TermIndex, term: Term) -> Term:

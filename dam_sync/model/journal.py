@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -40,6 +40,15 @@ class NamespacedJournal(Journal):
     async def get(self, name: str) -> Json:
         """See `Journal.get`."""
         return await self.journal.get(self.prefix + name)
+
+    async def begin(self, names: Sequence[str]) -> None:
+        """See `Journal.begin`."""
+        await self.journal.begin([self.prefix + name for name in names])
+
+    async def begun(self, prefix: str) -> frozenset[str]:
+        """See `Journal.begun`."""
+        found = await self.journal.begun(self.prefix + prefix)
+        return frozenset(name.removeprefix(self.prefix) for name in found)
 
     async def is_recorded(self, text: str) -> bool:
         """See `Journal.is_recorded`."""

@@ -115,6 +115,14 @@ class Journal(Protocol):
         """The recorded result or None."""
         ...
 
+    async def begin(self, names: Sequence[str]) -> None:
+        """Record the intents of several entries, which one call makes together; those that exist stay as they are."""
+        ...
+
+    async def begun(self, prefix: str) -> frozenset[str]:
+        """Entries whose names begin so, and whose outcome is unknown: their intent is recorded, and no result."""
+        ...
+
     async def is_recorded(self, text: str) -> bool:
         """Whether the journal of any unfinished work item contains this text: a result, or a part of one."""
         ...

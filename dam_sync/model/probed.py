@@ -23,7 +23,8 @@ class Undecided:
 @dataclass(frozen=True, slots=True)
 class Account:
     """What `probe()` proved. tenant: a stable name of the instance; unnamed: what a plan or an adoption knew it by,
-    before a run gave it that name. total: assets this credential sees, if counted.
+    before a run gave it that name; former: what an earlier release of dam-sync called it. total: assets this
+    credential sees, if counted.
 
     notes: missing permissions and capabilities, as sentences for the operator; as_source, as_target: those that concern
     the service only where a job reads it, or writes to it. They need no decision; undecided_as_source and
@@ -43,6 +44,7 @@ class Account:
     undecided_as_target: tuple[Undecided, ...] = ()
     allowance: MonthlyAllowance | None = None
     unnamed: str = ""
+    former: str = ""
     refused_as_source: DamSyncError | None = None
     refused_as_target: DamSyncError | None = None
 

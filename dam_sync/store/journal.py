@@ -46,6 +46,10 @@ _PUT = PreparedStatement(
     _ADDED.on_conflict_do_update(index_elements=["scope", "name"], set_=_NEW),
     ("scope", "name", "at", "state", "result"),
 )
+_BEGIN = PreparedStatement(
+    upsert(JOURNAL).on_conflict_do_nothing(index_elements=["scope", "name"]),
+    ("scope", "name", "at", "state", "result"),
+)
 _DROP = PreparedStatement(delete(JOURNAL).where(JOURNAL.c.scope == bindparam("scope")))
 
 
@@ -100,6 +104,25 @@ class StoredJournal(Repository):
         """See `Journal.get`."""
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
+
+    async def begin(self, names: Sequence[str]) -> None:
+        """See `Journal.begin`."""
+        intent = CompletedWork("intent", self._now(), to_text(None))
+
+        def job(c: Connection) -> None:
+            for name in names:
+                _BEGIN.run(c, scope=self._scope, name=name, at=intent.at, state=intent.state, result=intent.result)
+
+        await self._change(job)
+        for name in names:
+            self._memory.journal.setdefault(name, intent)
+
+    async def begun(self, prefix: str) -> frozenset[str]:
+        """See `Journal.begun`."""
+        await self._durable()
+        matching = JOURNAL.c.name.startswith(prefix, autoescape=True)
+        chosen = select(JOURNAL.c.name).where(JOURNAL.c.scope == self._scope, JOURNAL.c.state == "intent", matching)
+        return await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
 
     async def is_recorded(self, text: str) -> bool:
         """See `Journal.is_recorded`; of other work of this process, what is in the file already."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from dam_sync.api.check import check_job
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job, verify_job
+from dam_sync.model.asset import digest_of
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
@@ -154,6 +158,23 @@ def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:
         assert found == {hashlib.sha256(data).hexdigest() for data in files.values()}
         assert verified(job)["equal"] == 3
         assert ran(job)["operations"] == {}
+
+
+def test_a_job_file_that_moved_to_another_folder_still_reads_the_same_folder(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "sea.jpg").write_bytes(b"sea")
+    for name in ("jobs", "more"):
+        (tmp_path / name).mkdir()
+    with hurried(), receiver_of(E, receiving()) as target:
+        for name in ("jobs", "more", "former"):
+            source = InFolder(tmp_path / ("more" if name == "more" else "jobs") / ".." / "disk")
+            job = job_between(tmp_path / "in", source, Emulated(E, target.url), MARKER)
+            if name == "former":  # a state of an earlier release has the path as it was spelled
+                known = json.dumps(f"folder-{digest_of(str(source.path))[:16]}")
+                with closing(sqlite3.connect(next(tmp_path.rglob("*.db")))) as state, state:
+                    state.execute("UPDATE note SET value = ? WHERE key = 'tenant:source'", (known,))
+            assert ran(job)["counts"]["created"] == (1 if name == "jobs" else 0)
+        assert len(target.assets) == 1
 
 
 def test_files_that_a_catalogue_names_and_nobody_put_there_are_known_before_the_run(tmp_path: Path) -> None:

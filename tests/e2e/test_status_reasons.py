@@ -49,6 +49,15 @@ def test_the_reason_of_each_stop_is_kept_until_the_next_run(tmp_path: Path) -> N
         assert [row["result"] for row in done["runs"]] == ["done"]
 
 
+def test_maintenance_of_the_state_does_not_hide_why_a_run_stopped(tmp_path: Path) -> None:
+    with small(tmp_path, photos(20)) as job:
+        job.run("--max-calls", "40", code=8)
+        before = stopped(job)
+        job.ran("state", "gc", "--older-than", "400d", code=0)
+        assert stopped(job) == before
+        job.ran("status", code=0).says(f"next: dam-sync run {job.pair.job}")
+
+
 def leased(job: Small, process: int) -> None:
     """The last run is held by this process, whose heartbeat is of now."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")

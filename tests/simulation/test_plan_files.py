@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dam_sync.api.job_status import job_status
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.api.plans.plan_file import read_header, read_rows
 from dam_sync.model.asset import AssetId, Patch
@@ -21,10 +22,13 @@ from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
 from tests.support.pairs import ids, pairs
+from tests.support.virtual.fuse import AFTER, CALL, Fuse, Point
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 
 PAIR = ("a_hypermedia", "e_profiles")
+SHARED = ("term", "container")
+KILLS = 8  # points of each pair at which a planned run is killed
 SAME = "the run did exactly what its plan lists, operation by operation"
 
 
@@ -259,6 +263,29 @@ def test_a_run_that_is_resumed_still_follows_its_plan(tmp_path: Path) -> None:
         run = move.universe.do(run_job(move.job, move.universe.options()))
         assert (run.digest, run.accounts) == (plan.digest, plan.accounts)
         assert SAME in run.notes
+
+
+@pytest.mark.parametrize("kinds", pairs(1), ids=ids(pairs(1)))
+def test_a_run_that_was_killed_while_it_created_terms_still_follows_its_plan(
+    tmp_path: Path, kinds: tuple[str, str]
+) -> None:
+    simulation = Simulation(tmp_path, kinds)
+    with simulation.moving() as move:
+        _, file = planned(move)
+        calls = move.universe.live(move.job, plan=file).counts[CALL]
+    followed_on = 0
+    for number in range(calls // 4, calls, max(1, calls // KILLS)):
+        with simulation.moving() as move:
+            plan, file = planned(move)
+            move.universe.live(move.job, Fuse(Point(CALL, AFTER, number)), plan=file)
+            if not move.universe.do(job_status(move.job, move.universe.clock))["now"].get("listed"):
+                continue  # before it had read the plan
+            run = followed(move, file)
+        shared = [{name: each.operations.get(name, 0) for name in SHARED} for each in (plan, run)]
+        assert shared[0] == shared[1], number
+        assert run.counts["created"] == plan.counts["created"], number
+        followed_on += 1
+    assert followed_on
 
 
 def test_a_sample_says_what_it_supports(tmp_path: Path) -> None:

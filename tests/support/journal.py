@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -63,6 +64,14 @@ class MemoryJournal:
 
     async def get(self, name: str) -> Json:
         return self.done[name][0] if name in self.done else None
+
+    async def begin(self, names: Sequence[str]) -> None:
+        self._moment()
+        self.open.update(name for name in names if name not in self.done)
+        self._moment()
+
+    async def begun(self, prefix: str) -> frozenset[str]:
+        return frozenset(name for name in self.open if name.startswith(prefix))
 
     async def is_recorded(self, text: str) -> bool:
         return any(text in json.dumps(result) for each in (self, *self.others) for result, _ in each.done.values())

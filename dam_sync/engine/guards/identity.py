@@ -18,7 +18,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
     for side, account in (("source", context.source_account), ("target", context.target_account)):
         tenant = await context.store.get_meta(tenant_key(side))
         named_since = side == "target" and tenant == account.unnamed  # adopted, and named by this run
-        if tenant not in (None, account.tenant) and not named_since:
+        if tenant not in (None, account.tenant, account.former or None) and not named_since:
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, but the job file now leads to {account.tenant}",
                 f"give the job {empty_state(context)}; if it is the same library under another name, continue with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -40,3 +41,11 @@ class FolderOptions(Options):
         if self.path:
             return (context.folder / Path(self.path).expanduser()).absolute()
         return Path(unquote(urlsplit(context.base_url).path)).absolute()
+
+    def where_it_begins(self, context: Context) -> str:
+        """A hint for a folder that is not there: a relative path may have been meant from where the command runs."""
+        meant = Path(self.path).expanduser().absolute()
+        if not self.path or not meant.exists():
+            return "correct `path`, which begins at the folder of the job file, or `base_url`"
+        right = os.path.relpath(meant, context.folder.absolute())
+        return f"`path` begins at the folder of the job file, {context.folder.absolute()}: write `path: {right}`"

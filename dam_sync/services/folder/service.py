@@ -51,6 +51,7 @@ class FolderService(Service):
         options: FolderOptions = context.options
         self.limits = context.limited(facts.LIMITS)
         self._root, self._bag, self._seal = options.root_of(context), options.bag, seal
+        self._begins = options.where_it_begins(context)
         self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
         self._unpacked: Unpacked | None = None
         self._reader = Reader(self._tenant, self.limits.page)
@@ -78,17 +79,31 @@ class FolderService(Service):
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
                 raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
             if tenant.read_only:
-                missing = ConfigError(f"{root} is not there", hint="correct `path` or `base_url`")
+                missing = ConfigError(f"{tenant.known_as} is not there", hint=self._begins)
                 made = ("the first run makes it",)
-                return Account(tenant.unnamed, as_target=made, refused_as_source=missing, refused_as_target=refused)
+                return Account(
+                    tenant.unnamed,
+                    as_target=made,
+                    former=tenant.former,
+                    refused_as_source=missing,
+                    refused_as_target=refused,
+                )
             with explained(str(root)):
                 root.mkdir()
         if not tenant.read_only:
             tenant.found()
         closed = () if tenant.disk.system.may_write(root) else (READ_ONLY,)
         total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
-        name, unnamed = tenant.identity(), tenant.unnamed
-        return Account(name, total=total, notes=notes, as_target=closed, unnamed=unnamed, refused_as_target=refused)
+        former = "" if tenant.is_ours else tenant.former
+        return Account(
+            tenant.identity(),
+            total=total,
+            notes=notes,
+            as_target=closed,
+            unnamed=tenant.unnamed,
+            former=former,
+            refused_as_target=refused,
+        )
 
     def _unpack(self, archive: Path) -> Path:
         if self._unpacked is None:

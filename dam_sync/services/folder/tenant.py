@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from dam_sync.http.parsing import InvalidJson, parsed
@@ -33,22 +35,23 @@ OWN_FIELDS: Final = (
 @dataclass(slots=True)
 class Tenant:
     """One folder. sheet: whether the assets are read from a CSV file, and written to one. base: `data/` in a bag,
-    nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. known_as: the path
-    by which a folder without a name is known."""
+    nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. spelled: the path
+    as the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
 
     disk: Disk
     clock: Clock
     read_only: bool
     sheet: bool = False
-    known_as: str = ""
     base: str = ""
+    spelled: str = field(init=False)
+    known_as: str = field(init=False)
     catalogue: Catalogue = field(init=False)
     tree: FileTree | None = None
     rows: Sheet | None = None
     _adopted: Schema | None = None
 
     def __post_init__(self) -> None:
-        self.known_as = self.known_as or str(self.disk.root)
+        self.spelled, self.known_as = str(self.disk.root), _without_steps_up(self.disk.root)
         self.look(self.disk)
 
     def look(self, disk: Disk) -> None:
@@ -95,6 +98,11 @@ class Tenant:
     def unnamed(self) -> str:
         """The name of a folder that dam-sync did not make, or did not make yet: of its path."""
         return f"folder-{digest_of(self.known_as)[:16]}"
+
+    @property
+    def former(self) -> str:
+        """The same of the path as the job file spells it, by which earlier releases knew the folder."""
+        return f"folder-{digest_of(self.spelled)[:16]}"
 
     @property
     def is_ours(self) -> bool:
@@ -207,3 +215,11 @@ class Tenant:
         self.catalogue.change(lambda: self._undeclared(source))
         if self._adopted is source:
             self._adopted = None
+
+
+def _without_steps_up(path: Path) -> str:
+    """`jobs/../archive` is `archive`, from whichever folder a job file leads to it; links are followed only where a
+    step up leads elsewhere otherwise."""
+    plain = os.path.normpath(path)
+    real = os.path.realpath(path)
+    return plain if os.path.realpath(plain) == real else real
