@@ -320,10 +320,12 @@ def _schema_of(written: SourceMap, kinds: Mapping[str, Connector]) -> Json:
         kind = kinds.get(name) if isinstance(name, str) else None
         if kind is not None:
             below = {
-                "auth": {key: {} for method in kind.auth.values() for key in ("flow", *method.model_fields)},
-                "options": {key: {} for key in kind.options.model_fields},
+                "auth": [key for method in kind.auth.values() for key in ("flow", *method.model_fields)],
+                "options": list(kind.options.model_fields),
             }
-            properties = {key: {"properties": keys} for key, keys in below.items() if keys}
+            properties: dict[str, Json] = {
+                key: {"properties": dict.fromkeys(keys, {})} for key, keys in below.items() if keys
+            }
             schema["properties"][role] = {**side, "properties": {**side["properties"], **properties}}
     return schema
 
