@@ -43,7 +43,7 @@ class FolderOptions(Options):
         return Path(unquote(urlsplit(context.base_url).path)).absolute()
 
     def where_it_begins(self, context: Context) -> str:
-        """A hint for a folder that is not there: a relative path may have been meant from where the command runs."""
+        """A hint for a folder that does not exist: a relative path may have been meant from where the command runs."""
         meant = Path(self.path).expanduser().absolute()
         if not self.path or not meant.exists():
             return "correct `path`, which begins at the folder of the job file, or `base_url`"
