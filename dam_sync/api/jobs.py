@@ -235,10 +235,12 @@ async def verify_job(
         verifier = Verifier(context, found, level, part, sink)
         verdict = await verifier.run()
         report = bare_report("verify", opened, context)
-        report.verdict = verdict.as_json()
+        open_run = await store.unfinished("run")
+        report.verdict = {**verdict.as_json(), "unfinished": open_run.id if open_run is not None else None}
         await add_names(report, store)
         report.notes.extend([*await about_other_job(job, store), *await _probation(context)])
         report.notes.extend([] if await store.anything_moved() else sentences.about_nothing_moved())
+        report.notes.extend(sentences.about_unfinished(report.verdict["unfinished"]))
         report.notes.extend(sentences.about_unsorted(verifier.unsorted))
         report.notes.extend(sentences.about_unread(verifier.unread_containers))
         if verifier.again is not None and verifier.again.number:

@@ -77,6 +77,8 @@ def conflicts(
         else:
             _show_conflicts(output, job, data)
         output.written(out)
+        if decisions is not None and not data["taken"]:
+            output.note(f"{decisions} decides nothing: write source or target into its column `decision`")
         output.next(*after_conflicts(str(job), undecided, data["decided"], listed=out))
         return 4 if undecided else 0
 

@@ -70,9 +70,11 @@ def after_open_rollback(job: str, run: int) -> list[str]:
 
 
 def _after_verify(verdict: Mapping[str, Any] | None, job: str, wave: str = "") -> list[str]:
-    """Repair what differs; what was not moved needs a run."""
+    """Finish the run that is interrupted; repair what differs; what was not moved needs a run."""
     if verdict is not None and verdict["clean"]:
         return [_line("status", job)]
+    if verdict is not None and verdict.get("unfinished"):
+        return [_line("run", job, wave), _line("verify", job, wave)]
     if verdict is not None and not (verdict["different"] or verdict["missing"]):
         return [_line("plan", job, wave), _line("run", job, wave)]
     options = f"--repair {wave}".strip()

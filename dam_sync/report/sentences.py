@@ -192,6 +192,15 @@ def about_nothing_moved() -> list[str]:
     return ["no asset of this job is at the target, so the target was not read: only the source was listed"]
 
 
+def about_unfinished(run: int | None) -> list[str]:
+    """A verification while a run is interrupted or under way."""
+    if run is None:
+        return []
+    return [
+        f"run {run} is not finished: what it has not written yet, memberships and relations too, counts as different"
+    ]
+
+
 def about_orphans(number: int) -> list[str]:
     """Upload sessions of a killed run that were aborted."""
     words = "upload session left open by a killed run was", "upload sessions left open by a killed run were"

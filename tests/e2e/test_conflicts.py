@@ -65,6 +65,9 @@ def test_both_sides_are_shown_and_decisions_are_applied_by_the_next_run(
     assert {row["cause"] for row in report["parked"]} == {"conflict"}
     shown = job.ran("conflicts", code=4)
     shown.says("2 in 2 assets, 0 decided", "fields.title", "By hand 1", "At the source 1", "Picture 1", "conflicts.csv")
+    blank = tmp_path / "blank.csv"
+    job.ran("conflicts", "-o", str(blank), code=4)
+    job.ran("conflicts", "--import", str(blank), code=4).says("decides nothing", "source or target", "`decision`")
     first, second = source_id(job, 1), source_id(job, 2)
     assert job.ran("conflicts", "--take", "SOURCE", "--only", first, "--json", code=0).data["taken"] == 1
     found = job.ran("conflicts", "--json", code=4).data

@@ -58,6 +58,18 @@ def test_maintenance_of_the_state_does_not_hide_why_a_run_stopped(tmp_path: Path
         job.ran("status", code=0).says(f"next: dam-sync run {job.pair.job}")
 
 
+def test_a_verification_of_an_interrupted_run_says_so_and_recommends_to_finish_it(tmp_path: Path) -> None:
+    with small(tmp_path, photos(20)) as job:
+        job.run("--max-calls", "60", code=8)
+        told = job.ran("verify", "--level", "count", code=3)
+        told.says(
+            "run 1 is not finished", f"next: dam-sync run {job.pair.job}", f"next: dam-sync verify {job.pair.job}"
+        )
+        assert "--repair" not in told.text
+        job.run(code=0)
+        assert "is not finished" not in job.ran("verify", "--level", "count", code=0).text
+
+
 def leased(job: Small, process: int) -> None:
     """The last run is held by this process, whose heartbeat is of now."""
     now = datetime.now(UTC).isoformat(timespec="microseconds")

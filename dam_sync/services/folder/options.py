@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from dam_sync.config.options import Options, Switch
-from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.service import Context
 
 
 class FolderOptions(Options):
@@ -43,7 +43,7 @@ class FolderOptions(Options):
         return Path(unquote(urlsplit(context.base_url).path)).absolute()
 
     def where_it_begins(self, context: Context) -> str:
-        """A hint for a missing folder: a relative path may have been meant from where the command runs."""
+        """A hint for a folder that does not exist: a relative path may have been meant from where the command runs."""
         meant = Path(self.path).expanduser().absolute()
         if not self.path or not meant.exists():
             return "correct `path`, which begins at the folder of the job file, or `base_url`"

@@ -247,8 +247,15 @@ def _is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
 
 
+_OTHER = "name another file, if this one was never a state or an export of one"
+
+
 def _damaged(path: Path, what: str, error: BaseException) -> ConfigError:
     hint = "restore it from a backup; without one, rebuild the links with `adopt`"
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_NOTADB:
+        return ConfigError(
+            f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=f"{_OTHER}; or {hint}"
+        )
     return ConfigError(f"{what} {path} is damaged or not a state of dam-sync ({error})", hint=hint)
 
 

@@ -191,6 +191,14 @@ async def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes()[100:] == before[100:]
 
 
+async def test_a_file_that_is_no_database_may_be_another_one_than_was_meant(tmp_path: Path) -> None:
+    path = tmp_path / "museum.yaml"
+    path.write_text("version: 1\n" * 100, encoding="utf-8")
+    with pytest.raises(ConfigError, match="not a state of dam-sync") as refused:
+        await SqlStore.open(path, SystemClock(), read_only=True)
+    assert refused.value.hint.startswith("name another file")
+
+
 async def test_a_damaged_page_is_told_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "job.db"
     store = await SqlStore.open(path, SystemClock())
