@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -320,14 +320,15 @@ def _schema_of(written: SourceMap, kinds: Mapping[str, Connector]) -> Json:
         kind = kinds.get(name) if isinstance(name, str) else None
         if kind is not None:
             below = {
-                "auth": [key for method in kind.auth.values() for key in ("flow", *method.model_fields)],
-                "options": list(kind.options.model_fields),
+                "auth": _keys(key for method in kind.auth.values() for key in ("flow", *method.model_fields)),
+                "options": _keys(kind.options.model_fields),
             }
-            properties: dict[str, Json] = {
-                key: {"properties": dict.fromkeys(keys, {})} for key, keys in below.items() if keys
-            }
-            schema["properties"][role] = {**side, "properties": {**side["properties"], **properties}}
+            schema["properties"][role] = {**side, "properties": {**side["properties"], **below}}
     return schema
+
+
+def _keys(names: Iterable[str]) -> Json:
+    return {"properties": {name: {} for name in names}}
 
 
 def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:

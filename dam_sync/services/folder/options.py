@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from dam_sync.config.options import Options, Switch
+from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.service import Context
 
 
 class FolderOptions(Options):
