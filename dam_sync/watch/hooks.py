@@ -15,12 +15,13 @@ from dam_sync.api.webhooks import JobWebhooks, Receipt, webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.model.errors import DamSyncError, StoreBusy
 from dam_sync.model.run_options import RunOptions
-from dam_sync.watch.scheduler import BUSY_PAUSE, LONGEST_PAUSE, PERSON, doubled_pause
+from dam_sync.watch.scheduler import BUSY_PAUSE, LONGEST_PAUSE, RunResult, doubled_pause, result_of
 
 RENEW_SECONDS = 900.0  # services end subscriptions by themselves after failures
 MOST_OPEN = 256  # deliveries that are being read or stored, together if they can be
 READ_SECONDS = 1.0  # after which a body that does not arrive makes room for another delivery
 MOST_TAKEN = 500  # assets of one run
+FAILING = 3  # runs in a row
 
 _log = structlog.get_logger()
 
@@ -105,14 +106,21 @@ class WatchedWebhooks:
         if self._webhooks is not None:
             await self._webhooks.done(names)
 
-    def failed(self, error: DamSyncError, now: datetime) -> None:
-        """A run for named assets has failed: they wait, and the next run on schedule finds them as well."""
+    def failed(self, error: DamSyncError, now: datetime) -> bool:
+        """A run for named assets has failed: they wait, and the next run on schedule finds them as well. Whether that
+        one is to follow now, because a person should hear of what it reports."""
         self._waiting = True
         if isinstance(error, StoreBusy):
             self._not_before = now + BUSY_PAUSE
-            return
+            return False
         self._failures += 1
-        self._not_before = now + (LONGEST_PAUSE if error.exit_code in PERSON else doubled_pause(self._failures))
+        for_person = result_of(error, stopping=False) is RunResult.BLOCKED
+        self._not_before = now + (LONGEST_PAUSE if for_person else doubled_pause(self._failures))
+        return for_person or self._failures >= FAILING
+
+    def retry(self) -> None:
+        """Read what waits without a pause: somebody may have solved what was wrong."""
+        self._not_before = None
 
     async def _subscribe(self) -> None:
         config = self._config()

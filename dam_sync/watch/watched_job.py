@@ -134,6 +134,7 @@ class WatchedJob:
 
     def _reload(self) -> None:
         self._reloading = False
+        self.webhooks.retry()
         try:
             job = Job.load(self.path, self._surroundings.connectors)
             _refuse_other_state(job, self.lock)
@@ -191,7 +192,8 @@ class WatchedJob:
         except DamSyncError as problem:  # of the state
             error = error or problem
         if error is not None and not self._ending:
-            self.webhooks.failed(error, self._clock.now())
+            if self.webhooks.failed(error, self._clock.now()):  # a run on schedule reports it as it reports everything
+                self.record = replace(self.record, result=RunResult.INTERRUPTED)
             _log.warning("webhooks.not_read", job=self.name, problem=str(error))
         if report is not None:
             before = self.record

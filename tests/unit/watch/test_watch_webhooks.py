@@ -17,11 +17,13 @@ from standardwebhooks import Webhook
 
 from dam_sync.api.watching import SharedRates
 from dam_sync.api.webhooks import Receipt, webhooks_of
-from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Transient, Unsupported
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, SafetyStop, StoreBusy, Transient, Unsupported
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.watch.connections import ConnectionBounds
 from dam_sync.watch.hooks import MOST_OPEN, READ_SECONDS
+from dam_sync.watch.metrics import health_of
+from dam_sync.watch.scheduler import RunResult
 from dam_sync.watch.server import ListenAddress, addresses_of, application, serving
 from dam_sync.watch.watched_job import WatchedJob
 from dam_sync.watch.watcher import Watcher
@@ -39,7 +41,7 @@ source:
 target: {{kind: b_documents, base_url: https://b.example, auth: {{flow: basic, login: x, password: "${{env:B}}"}}}}
 mapping: mapping.yaml
 state: {name}.db
-schedule: {{every: 1h}}
+schedule: {{every: {every}}}
 webhooks: {hooks}
 """
 SESSION = '{flow: session, api_key: "${env:HOOK_KEY}", username: u, password: "${env:HOOK_KEY}"}'
@@ -48,10 +50,15 @@ HOOKS = '{public_url: https://h.example, secret: "${env:HOOK_SECRET}"}'
 
 
 def write(
-    folder: Path, hooks: str = HOOKS, name: str = "museum", kind: str = "d_templates", auth: str = SESSION
+    folder: Path,
+    hooks: str = HOOKS,
+    name: str = "museum",
+    kind: str = "d_templates",
+    auth: str = SESSION,
+    every: str = "1h",
 ) -> Path:
     path = folder / f"{name}-{kind}.yaml"
-    path.write_text(JOB.format(name=name, kind=kind, auth=auth, hooks=hooks), encoding="utf-8")
+    path.write_text(JOB.format(name=name, kind=kind, auth=auth, hooks=hooks, every=every), encoding="utf-8")
     return path
 
 
@@ -120,7 +127,7 @@ async def test_bodies_that_do_not_arrive_make_room_for_new_deliveries(watcher: W
     await _until(lambda: webhooks._open == MOST_OPEN)
     assert await genuine(1) is Receipt.FULL  # they may be on their way
     clock.skip(READ_SECONDS)
-    assert await asyncio.gather(genuine(2), genuine(3)) == [Receipt.QUEUED] * 2
+    assert list(await asyncio.gather(genuine(2), genuine(3))) == [Receipt.QUEUED] * 2
     assert [await each for each in slow[:2]] == [Receipt.FULL] * 2
     assert not any(each.done() for each in slow[2:])
     for each in slow:
@@ -178,6 +185,60 @@ async def _flooded(options: RunOptions, folder: Path) -> Counting:
     await watching
     await made.close()
     return job
+
+
+class Failing(Counting):
+    """Every run fails in this way while there is one; the first one on schedule is complete."""
+
+    trouble: DamSyncError | None = None
+
+    async def execute(self, options: RunOptions) -> Report:
+        report = await super().execute(options)
+        if self.trouble is not None:
+            raise self.trouble
+        return report
+
+
+@pytest.mark.parametrize(
+    ("problem", "result", "named"),
+    [(Denied("no"), "blocked", 1), (SafetyStop("look"), "blocked", 1), (Transient("broken"), "failed", 3)],
+)
+def test_a_job_whose_named_assets_cannot_be_read_is_reported(
+    tmp_path: Path, problem: DamSyncError, result: str, named: int
+) -> None:
+    """Nothing said so until the next run on schedule, a week later; and SIGHUP did not try again."""
+    with Universe(1) as universe:
+        job, health, line = universe.do(_failing(universe.options(), tmp_path, problem))
+    assert job.runs == [0, *([1] * named), 0, 0, 1]
+    assert (health["result"], health["ok"]) == (result, result == "failed")
+    assert str(problem) in line
+    assert job.record.result is RunResult.DONE
+
+
+async def _failing(options: RunOptions, folder: Path, problem: DamSyncError) -> tuple[Failing, dict[str, Any], str]:
+    """One delivery, the runs that it causes, and those after the problem is solved."""
+    shared, slots, lines = SharedRates(options.clock), asyncio.Semaphore(4), list[str]()
+
+    job = Failing(
+        write(folder, every="7d"), options, shared, slots, lambda job, *_: lines.append(str(job.record.error))
+    )
+    job.runs = []
+    made = job.webhooks._webhooks = await webhooks_of(job.job.config, options)
+    assert made is not None
+    watching = asyncio.ensure_future(job.watch())
+    await asyncio.sleep(30)
+    job.trouble = problem
+    headers, body = signed(0, options.clock.now())
+    await job.webhooks.receive(headers, lambda: asyncio.sleep(0, body))
+    await asyncio.sleep(200)
+    health, line = health_of([job])["jobs"][0], lines[-1]
+    job.trouble = None
+    job.reload()
+    await asyncio.sleep(120)
+    job.stop()
+    await watching
+    await made.close()
+    return job, health, line
 
 
 async def test_names_wait_after_failures_and_longer_for_a_person(watcher: Watcher) -> None:
