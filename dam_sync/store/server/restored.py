@@ -1,6 +1,6 @@
 """Whether the state on a server was restored from a backup, which may be older than the last write.
 
-What restores a schema or a database makes its tables again, and the server numbers them anew: each state keeps the
+What restores a schema or a database makes its tables again, and the server gives them new numbers: each state keeps the
 numbers of its own database and of a table that no migration makes again. Where they differ, the state is treated as
 one that was imported: the next run looks for what it does not know before it writes.
 """
