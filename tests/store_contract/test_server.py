@@ -23,6 +23,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store import upsert as upsert
 from dam_sync.store.base import Storage, to_text
 from dam_sync.store.migrations import VERSION
+from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.server.database import raw_of
 from dam_sync.store.store import SqlStore
@@ -380,7 +381,8 @@ async def test_a_state_moves_between_file_and_server_without_a_difference(
     await store.close()
     restore(server, tmp_path / "two.db", clock, Storage())
     moved = await SqlStore.open(server, clock)
-    assert ((await moved.show())["rows"], await moved.losses(1), await moved.links(["a"])) == before[:3]
+    rows = {**before[0], "note": before[0]["note"] + 1}  # where the state is now
+    assert ((await moved.show())["rows"], await moved.losses(1), await moved.links(["a"])) == (rows, *before[1:3])
     assert await moved.actions(["é\0b"]) == before[3]
     assert (await moved.begin("museum", "run")).resumed
     (left,) = await moved.claim(1, 1, LEASE)
@@ -392,6 +394,31 @@ async def test_a_state_moves_between_file_and_server_without_a_difference(
     back = await SqlStore.open(tmp_path / "three.db", clock)
     assert (await back.links(["a"]), await back.tally(1)) == (before[2], await moved_tally(server, clock))
     await back.close()
+
+
+async def test_a_state_that_was_restored_from_a_backup_is_taken_for_an_import(
+    server: StateServer, clock: SetClock, tmp_path: Path
+) -> None:
+    """Its tables were made again. It may be older than the last write, so that the next run looks for more."""
+    store = await filled(server, clock)
+    await store.close()
+    again = await SqlStore.open(server, clock)
+    assert await again.get_meta(IMPORTED) is None
+    await again.close()
+    execute(server, "CREATE TABLE restored AS TABLE store_version", "DROP TABLE store_version")
+    execute(server, "ALTER TABLE restored RENAME TO store_version")
+    read = await SqlStore.open(server, clock, read_only=True)
+    await read.copy_to(tmp_path / "copy.db")
+    assert await read.get_meta(IMPORTED) is None
+    await read.close()
+    copied = await SqlStore.open(tmp_path / "copy.db", clock)
+    assert await copied.get_meta(IMPORTED) is True, "a plan stops as a run would"
+    await copied.close()
+    for known in (True, False):
+        restored = await SqlStore.open(server, clock)
+        assert await restored.get_meta(IMPORTED) is known
+        await restored.set_meta(IMPORTED, False)
+        await restored.close()
 
 
 async def moved_tally(server: StateServer, clock: SetClock) -> object:

@@ -20,6 +20,7 @@ from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
+from dam_sync.store.server.restored import is_restored, note_import, note_place
 from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
@@ -97,6 +98,8 @@ def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
         migrations.migrate(copy)
         with transaction(copy), _without_triggers(copy):
             copy_rows(source, copy)
+            if is_restored(source, server):
+                note_import(copy)
 
 
 def restore(server: StateServer, file: Path, clock: Clock, storage: Storage) -> None:
@@ -130,6 +133,8 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
             hint = f"install the newer dam-sync; this one writes version {migrations.VERSION}"
             raise ConfigError(f"the state {server} was made by a newer dam-sync (version {version})", hint=hint)
         if version == migrations.VERSION and (read_only or server_schema.has_commits(connection, server)):
+            if not read_only:
+                note_place(connection, server)
             return
         if read_only and version == 0:
             raise ConfigError(f"there is no state at {server}", hint="run the job first, or correct `state:`")
@@ -137,6 +142,8 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
             if server_schema.version_of(connection, server) > 0:
                 _refuse_while_running(connection, server, clock, storage, f", {OUTDATED}")
             server_schema.migrate(connection, server)
+        if not read_only:
+            note_place(connection, server)
 
 
 def _refuse_while_running(

@@ -141,7 +141,8 @@ class ServerWriter(GroupWriter):
         self._server, self._reconnects = server, reconnects
         self._link = ServerConnection(server, patience, reconnects=reconnects)
         self._session = self._link.session  # that of the last transaction
-        self._unanswered = ""  # the token of a transaction whose COMMIT had no response
+        self._token = self._unanswered = ""  # of the current transaction; of one whose COMMIT had no response
+        self._commit_sent = False
         super().__init__(server.schema)
 
     def _release(self) -> None:
@@ -159,17 +160,26 @@ class ServerWriter(GroupWriter):
     def _transact(self, group: list[WriteRequest]) -> None:
         self._unanswered = ""
         try:
-            self._link.bridged(lambda: self._attempt(group))
+            self._link.bridged(lambda: self._tried(group))
         except DamSyncError as error:
             if self._unanswered and self._link.lost is None:
                 self._link.lost = error  # nothing is written after a transaction of which the outcome is unknown
+            raise
+
+    def _tried(self, group: list[WriteRequest]) -> None:
+        self._commit_sent = False
+        try:
+            self._attempt(group)
+        except BaseException:
+            if self._commit_sent and self._link.is_lost:
+                self._unanswered = self._token
             raise
 
     def _attempt(self, group: list[WriteRequest]) -> None:
         raw = raw_of(self._link.connection)
         if self._session != self._link.session:
             self._hold_again(raw)
-        token, sent = SYSTEM_CLOCK.token()[:TOKEN_LETTERS], False
+        self._token = SYSTEM_CLOCK.token()[:TOKEN_LETTERS]
         try:
             self._begin(raw)
             if self._was_committed(raw):
@@ -178,11 +188,9 @@ class ServerWriter(GroupWriter):
             for request in group:
                 request.error = request.result = None
             self._run_group(group)
-            sent = True
-            raw.execute(commit(token) if self._reconnects else "COMMIT")
+            self._commit_sent = True
+            raw.execute(commit(self._token) if self._reconnects else "COMMIT")
         except BaseException:
-            if sent and self._link.is_lost:
-                self._unanswered = token
             roll_back(raw)
             raise
 

@@ -175,6 +175,7 @@ def copy_state(here: StateServer, there: StateServer) -> None:
     """The same rows in another database, which is made where it is missing: those of the job, and what jobs share."""
     import psycopg
 
+    from dam_sync.store.note_keys import PLACE
     from dam_sync.store.server.database import connect, writing
     from dam_sync.store.server.schema import migrate
     from dam_sync.store.server.shared_schema import SCHEMA, open_shared
@@ -197,6 +198,7 @@ def copy_state(here: StateServer, there: StateServer) -> None:
         other.execute("SET LOCAL session_replication_role = replica")
         for schema, copied_to in schemas.items():
             _copy_rows(mine, schema, other, copied_to)
+        other.execute(f'DELETE FROM "{there.schema}".note WHERE key = %s'.encode(), (PLACE,))  # no restore: it goes on
 
 
 def _has_schema(server: StateServer, name: str) -> bool:
