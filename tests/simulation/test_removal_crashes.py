@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,11 @@ from tests.support.pairs import EVERY, EVERYTHING
 from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.fuse import AFTER, CALL, Fuse
 from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import LEFT
 from tests.support.virtual.removing import Removing, note_of, removing
+from tests.support.virtual.rolling import differing, held
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good
@@ -77,6 +79,32 @@ def test_no_crash_brings_back_another_asset(
     came = tried(tmp_path, kinds, come_back, removed=False)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
+
+
+def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Path) -> None:
+    """Service D has each of them in its recycle bin; the asset counts as back once one of them is."""
+    kinds = ("b_documents", "d_templates")
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with removing(tmp_path / "reference", kinds, grace="1d") as job:
+        job.replace_files(gone(job))
+        job.live()
+        come_back(job)
+        every = job.live().points()
+    plans = [(point,) for point in every if (point.kind, point.when) == (CALL, AFTER)]
+    with removing(tmp_path / "crashed", kinds, grace="1d") as job:
+        job.replace_files(gone(job))
+        job.live()
+        there = held(job.target)
+        come_back(job)
+        came = list(branches(job, plans, partial(all_back, job, there)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def all_back(job: Removing, there: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+    job.live()
+    job.wait(DAY)
+    return Branch(1, [f"{plan[0]}: {each}" for each in differing(there, held(job.target), set())])
 
 
 @pytest.mark.parametrize("edited", [False, True])

@@ -17,7 +17,6 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.errors import NotFound
-from dam_sync.model.ports import Call
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -110,13 +109,7 @@ class TargetTrash:
             return link.target
 
         with recording(WriteRecord(link.target, {"trash": [True, False]})):
-            await journal.run(journal_names.RESTORE, call, reconcile=self._restored(asset))
-
-    def _restored(self, asset: AssetId) -> Call:
-        async def found() -> Json:
-            return asset if await self.living(asset) is not None else None
-
-        return found
+            await journal.run(journal_names.RESTORE, call, reconcile=made_again)
 
     async def living(self, asset: AssetId) -> Asset | None:
         """The target asset; None if it is gone or in the trash."""
@@ -125,6 +118,11 @@ class TargetTrash:
         except NotFound:
             return None
         return None if actual.status == TRASH else actual
+
+
+async def made_again() -> Json:
+    """Reconciles a restore that was begun: the call is made again, because an asset may be back in part."""
+    return None
 
 
 def changed_parts(context: RunContext, link: LinkRow, actual: Asset, *, members: bool = False) -> list[str]:
