@@ -222,7 +222,7 @@ class AssetUndoer:
         return True
 
     def _absent(self, undo: Undo) -> tuple[Obstacle, ...]:
-        """Why nothing is written to an asset that is not there."""
+        """Why nothing is written to an asset that is missing."""
         if undo.restore and self.context.dry:
             return (PURGED,)
         removed = any(row.operation == journal_names.REMOVE for row in undo.written.rows)
