@@ -134,6 +134,29 @@ def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_cha
             assert len(job.target.assets) == number
 
 
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_is_gone(tmp_path: Path, edited: bool) -> None:
+    """Its values were written, its new file could not be read, and then it left the source."""
+    with removing(tmp_path, ("b_documents", "d_templates"), grace="0d") as job:
+        sources = gone(job)
+        job.retitle(sources)
+        job.replace_files(sources)
+        faults = job.source.app.state.faults
+        faults.add([{"match": "GET /*/@blob/*", "do": "status:404"}])
+        job.live()
+        faults.clear()
+        sources = {row["asset"]: sources[row["asset"]] for row in job.errors()}
+        assert sources
+        if edited:
+            job.edit(sources.values(), note_of(job.target), "by hand")
+        job.remove(sources)
+        for _ in range(RUNS):
+            job.live()
+            job.wait(DAY)
+        assert job.living() & {*sources.values()} == ({*sources.values()} if edited else set())
+        assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
+
+
 def tried(folder: Path, kinds: tuple[str, str], before: Callable[[Removing], None], *, removed: bool) -> list[Branch]:
     """Crashes in the run after `before`, each followed by runs until nothing is left to do."""
     for name in ("reference", "crashed"):
