@@ -42,6 +42,7 @@ from dam_sync.store.undo_list import UndoList
 PAGE = 500
 RUNS = ("run", "only")  # commands that write to the target
 COLUMNS = ("asset", "target", "what", "reason")
+RESUMED_NOTE = "the rollback was resumed: what was undone before it was interrupted is not counted again"
 LIMIT_HINT = "--max-deletes {number} allows it; --dry-run compares every asset with the target before"
 LIMIT_NOTE = "the rollback itself would stop: {}. --max-deletes {} allows it"
 
@@ -182,6 +183,8 @@ class _Undoing:
         if before:
             outcome = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
             notes.append(f"run {self.row.id} was rolled back by run {before[0]}: {outcome}")
+        if self.context.run.resumed:
+            notes.append(RESUMED_NOTE)
         if lost := await self._rows_lost():
             notes.append(
                 f"{counted(lost, 'ledger row')} of run {self.row.id} {agreed(lost, 'was', 'were')} removed by "

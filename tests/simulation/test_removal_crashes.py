@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,11 @@ from tests.support.pairs import EVERY, EVERYTHING
 from tests.support.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.fuse import AFTER, CALL, Fuse
 from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import LEFT
 from tests.support.virtual.removing import Removing, note_of, removing
+from tests.support.virtual.rolling import differing, held
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good
@@ -79,6 +81,32 @@ def test_no_crash_brings_back_another_asset(
     assert [fault for each in came for fault in each.faults] == []
 
 
+def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Path) -> None:
+    """Service D has each of them in its recycle bin; the asset counts as back once one of them is."""
+    kinds = ("b_documents", "d_templates")
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with removing(tmp_path / "reference", kinds, grace="1d") as job:
+        job.replace_files(gone(job))
+        job.live()
+        come_back(job)
+        every = job.live().points()
+    plans = [(point,) for point in every if (point.kind, point.when) == (CALL, AFTER)]
+    with removing(tmp_path / "crashed", kinds, grace="1d") as job:
+        job.replace_files(gone(job))
+        job.live()
+        there = held(job.target)
+        come_back(job)
+        came = list(branches(job, plans, partial(all_back, job, there)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def all_back(job: Removing, there: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+    job.live()
+    job.wait(DAY)
+    return Branch(1, [f"{plan[0]}: {each}" for each in differing(there, held(job.target), set())])
+
+
 @pytest.mark.parametrize("edited", [False, True])
 @pytest.mark.parametrize("kinds", SERVICES, ids=[target[0] for _, target in SERVICES])
 def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_changed_it(
@@ -104,6 +132,29 @@ def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_cha
             job.live()
             assert job.links().items() >= sources.items(), "the same assets come back"
             assert len(job.target.assets) == number
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_is_gone(tmp_path: Path, edited: bool) -> None:
+    """Its values were written, its new file could not be read, and then it left the source."""
+    with removing(tmp_path, ("b_documents", "d_templates"), grace="0d") as job:
+        sources = gone(job)
+        job.retitle(sources)
+        job.replace_files(sources)
+        faults = job.source.app.state.faults
+        faults.add([{"match": "GET /*/@blob/*", "do": "status:404"}])
+        job.live()
+        faults.clear()
+        sources = {row["asset"]: sources[row["asset"]] for row in job.errors()}
+        assert sources
+        if edited:
+            job.edit(sources.values(), note_of(job.target), "by hand")
+        job.remove(sources)
+        for _ in range(RUNS):
+            job.live()
+            job.wait(DAY)
+        assert job.living() & {*sources.values()} == ({*sources.values()} if edited else set())
+        assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
 
 
 def tried(folder: Path, kinds: tuple[str, str], before: Callable[[Removing], None], *, removed: bool) -> list[Branch]:

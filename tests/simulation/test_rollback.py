@@ -193,6 +193,17 @@ def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
         assert {row["result"] for row in job.status()["runs"]} == {"done"}
 
 
+def test_a_rollback_that_is_resumed_says_that_it_counts_only_the_rest(tmp_path: Path) -> None:
+    with removing(tmp_path, ("e_profiles", "c_brandlibrary")) as job:
+        number = Rolling(job, 1).live().counts["commit"]
+        job.run()
+        Rolling(job, 3).live(Fuse(Point("commit", "before", number // 2)))
+        report = roll_back(job, 3)
+        assert report.counts["moved to the trash"] < ASSETS
+        assert [note for note in report.notes if "resumed" in note]
+        assert not [note for note in roll_back(job, 3).notes if "resumed" in note]
+
+
 def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
     kinds = ("b_documents", "a_hypermedia")
     with removing(tmp_path, kinds) as job:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
 from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of, with_everybody
+from dam_sync.engine.recovery.intents import recorded_intents
+from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.relations import added_relations
 from dam_sync.engine.removals.members import with_members
 from dam_sync.engine.removals.parts import RELATIONS
@@ -17,7 +19,6 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.errors import NotFound
-from dam_sync.model.ports import Call
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -49,7 +50,7 @@ class TargetTrash:
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
-            if changed := await self.changed(link, actual):
+            if changed := await self.changed(link, actual, meant=await self._meant(work)):
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
@@ -65,12 +66,26 @@ class TargetTrash:
             await journal.run(journal_names.REMOVE, call, reconcile=found)
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
+    async def _meant(self, work: Work) -> Sequence[Json]:
+        """Drafts that an attempt which did not complete the asset may have written in part."""
+        context = self.context
+        if not await context.store.begun_assets([work.asset]):
+            return ()
+        return await recorded_intents(context.store.journal(replace(work, begun=True), context.run.id))
+
     async def changed(
-        self, link: LinkRow, actual: Asset, besides: Callable[[str], bool] = lambda target: False
+        self,
+        link: LinkRow,
+        actual: Asset,
+        besides: Callable[[str], bool] = lambda target: False,
+        meant: Sequence[Json] = (),
     ) -> list[str]:
         """Where it is not as we last wrote it, with what `read_members` found, and relations that others added, unless
-        they lead to a target asset `besides`."""
-        changed = changed_parts(self.context, link, await with_members(self.context, actual), members=True)
+        they lead to a target asset `besides`. meant: drafts of which it may have any part as well."""
+        seen = await with_members(self.context, actual)
+        changed = changed_parts(self.context, link, seen, members=True)
+        if changed and meant:
+            changed = edited_parts(self.context, [link.draft, *meant], seen, complete=True)
         more = await added_relations(self.context, actual, link, besides)
         return [*changed, *([RELATIONS] if more else [])]
 
@@ -110,13 +125,7 @@ class TargetTrash:
             return link.target
 
         with recording(WriteRecord(link.target, {"trash": [True, False]})):
-            await journal.run(journal_names.RESTORE, call, reconcile=self._restored(asset))
-
-    def _restored(self, asset: AssetId) -> Call:
-        async def found() -> Json:
-            return asset if await self.living(asset) is not None else None
-
-        return found
+            await journal.run(journal_names.RESTORE, call, reconcile=made_again)
 
     async def living(self, asset: AssetId) -> Asset | None:
         """The target asset; None if it is gone or in the trash."""
@@ -125,6 +134,11 @@ class TargetTrash:
         except NotFound:
             return None
         return None if actual.status == TRASH else actual
+
+
+async def made_again() -> Json:
+    """Reconciles a restore that was begun: the call is made again, because an asset may be back in part."""
+    return None
 
 
 def changed_parts(context: RunContext, link: LinkRow, actual: Asset, *, members: bool = False) -> list[str]:

@@ -14,7 +14,7 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.removals.trash import TargetTrash, changed_parts
+from dam_sync.engine.removals.trash import TargetTrash, changed_parts, made_again
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.decide import CHANGED, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
 from dam_sync.model import journal_names
@@ -144,9 +144,9 @@ class AssetUndoer:
         await self._settle(undo, UNLINKED)
         return UndoneAsset(TRASHED if actual is not None else GONE, undo.obstacles)
 
-    async def _begun(self, written: WrittenAsset) -> bool:
+    async def _begun(self, written: WrittenAsset, operation: str = journal_names.CREATE) -> bool:
         journal = self.context.store.undo_journal(self.listed.run, written.target, written.source)
-        return await journal.is_begun(journal_names.undo(journal_names.CREATE))
+        return await journal.is_begun(journal_names.undo(operation))
 
     async def _living(self, written: WrittenAsset) -> Asset | None:
         """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty."""
@@ -210,15 +210,13 @@ class AssetUndoer:
             await self.context.target.restore(asset, draft_from_json(link.draft))
             return link.target
 
-        async def found() -> Json:
-            return link.target if await TargetTrash(self.context).living(asset) is not None else None
-
-        if await found() is not None:
+        begun = await self._begun(undo.written, journal_names.REMOVE)
+        if not begun and await TargetTrash(self.context).living(asset) is not None:
             return True
         try:
             with recording(WriteRecord(link.target, {"trash": [True, False]})):
                 name = journal_names.undo(journal_names.REMOVE)
-                await self._journal(undo.written).run(name, call, reconcile=found)
+                await self._journal(undo.written).run(name, call, reconcile=made_again)
         except NotFound:
             return False
         return True

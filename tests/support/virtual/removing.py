@@ -24,7 +24,9 @@ from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.exposure import ACCEPTED
+from tests.support.journal import MemoryJournal
 from tests.support.profiles import FOLDER, profile_of
+from tests.support.virtual.edits import bytes_of
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.kept import ask, beside, job_in, state_for
 from tests.support.virtual.library import receiving
@@ -130,6 +132,14 @@ class Removing:
             await service.update(each, Patch(fields={key: title}))
 
         self._each("source", sources, changed)
+
+    def replace_files(self, sources: Iterable[str]) -> None:
+        """People upload another file over these."""
+
+        async def replaced(service: Service, each: AssetId) -> None:
+            await service.replace(each, bytes_of(await service.fetch(each)), MemoryJournal())
+
+        self._each("source", sources, replaced)
 
     def seen_by(self, targets: Iterable[str]) -> set[str]:
         """Groups that see any of these at the target, as it reports them."""

@@ -347,7 +347,27 @@ async def test_pages_too_large_for_the_gateway_are_halved(opened: Opened, monkey
 
     monkeypatch.setattr(opened.script, "_scan", narrow)
     assert len(await entries(opened.connect(relations="off"))) == 130
-    assert {100, 50, 25} <= set(limits)
+    assert limits[-8:] == [100, 50, *[25] * 6], "what was too large is not asked for again with each page"
+
+
+async def test_pages_grow_again_after_some_that_the_gateway_carried(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One page of large records must not slow down the rest of the listing."""
+    for _ in range(900):
+        opened.script.add()
+    scan = opened.script._scan
+    limits = []
+
+    def narrow(body: Any) -> Any:
+        limits.append(body["limit"])
+        heavy = len(limits) < 10 and body["limit"] > 30
+        return d.said({"message": "Internal server error"}, 502) if heavy else scan(body)
+
+    monkeypatch.setattr(opened.script, "_scan", narrow)
+    assert len(await entries(opened.connect(relations="off"))) == 900
+    assert limits[-1] == 100
+    assert len(limits) < 40
 
 
 async def test_a_scan_without_a_total_is_counted_by_a_search(opened: Opened) -> None:

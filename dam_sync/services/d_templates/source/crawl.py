@@ -41,6 +41,7 @@ ALL, CHANGED, BIN = "all", "changed", "bin"
 THIN = "thin"  # whether entries need no assets
 _BOTH = {"includeDeleted": True, "includeVersions": True}
 _LEAST = 1  # records a page, when pages are too large for the gateway
+_GROWS = 10  # pages that the gateway carried, after which twice as many records are asked for again
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,8 @@ class Scan:
     api: TemplatesApi
     shard: Shard
     _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
+    _rows: int = 0  # records a page, since the gateway could not carry more
+    _carried: int = 0  # pages since then
 
     async def fetch(self, params: Params) -> Page:
         """One page; with fewer rows if the gateway cannot carry it (wire D 7)."""
@@ -176,16 +179,26 @@ class Scan:
     async def _sent(self, body: dict[str, Any], *, resumed: bool) -> Json:
         """The response; None if the cursor was refused."""
         accept = frozenset({502, 400} if resumed else {502})
+        body["limit"] = self._rows or body["limit"]
         while body["limit"] > _LEAST:
             request = self.api.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
             reply = await self.api.send(request)
             if reply.status == 400:
                 return None
             if reply.status != 502:
+                self._grow()
                 return reply.json()
-            body["limit"] //= 2
+            self._rows = body["limit"] = body["limit"] // 2
+            self._carried = 0
             await self.api.clock.sleep(1.0)
+        self._grow()
         return await self.api.ask(facts.SCAN, json=body)
+
+    def _grow(self) -> None:
+        """Ask for larger pages again after some that came through: only a few records may have been large."""
+        self._carried += 1
+        if self._carried % _GROWS == 0:
+            self._rows = 2 * self._rows if 2 * self._rows < self.api.limits.page else 0
 
     async def _skipped(self) -> Json:
         """Scan from the start up to the first page with rows that were not listed yet (assumption 6)."""
