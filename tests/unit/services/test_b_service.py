@@ -12,7 +12,16 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Placement, Rights
-from dam_sync.model.errors import Conflict, ContractBroken, Denied, InvalidValue, NotFound, Rejected, Transient
+from dam_sync.model.errors import (
+    Conflict,
+    ContractBroken,
+    DamSyncError,
+    Denied,
+    InvalidValue,
+    NotFound,
+    Rejected,
+    Transient,
+)
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Term
 from dam_sync.services.b_documents import facts
@@ -350,7 +359,7 @@ async def test_a_write_over_somebody_elses_is_done_over_the_newer_state(tenant: 
 
 
 @pytest.mark.parametrize(("do", "error"), [("odd:0", ContractBroken), ("empty", Transient)])
-async def test_an_answer_of_somebody_else_is_no_membership(tenant: Tenant, do: str, error: type[Exception]) -> None:
+async def test_an_answer_of_somebody_else_is_no_membership(tenant: Tenant, do: str, error: type[DamSyncError]) -> None:
     service = tenant.connect()
     place = await service.ensure_container("collection", ("Set",))
     tenant.fail({"match": "POST *Document.AddToCollection", "nth": 1, "do": do})
