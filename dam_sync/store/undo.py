@@ -127,8 +127,8 @@ class UndoRepository(Repository):
 
     async def begun_removals(self) -> list[BegunRemoval]:
         """Linked assets whose removal a rollback had begun and did not complete, in the order of their ids."""
-        begun = (JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True), JOURNAL.c.name.in_(_REMOVING))
-        chosen = select(JOURNAL.c.scope).where(*begun)
+        of_rollbacks = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
+        chosen = select(JOURNAL.c.scope).where(of_rollbacks, JOURNAL.c.name.in_(_REMOVING))
 
         def job(c: Connection) -> list[BegunRemoval]:
             found = []

@@ -229,15 +229,17 @@ OUTAGE = 13  # so many assets that fail in a row are no trouble of one of them
 @pytest.mark.parametrize(("strange", "code", "words"), STRANGE, ids=[row[0] for row in STRANGE])
 def test_answers_that_are_none(tmp_path: Path, strange: str, code: int, words: str) -> None:
     """Each of the calls in turn; the run stops at it, says what was answered to which call, and loses nothing."""
-    with small(tmp_path, photos(OUTAGE if code == 5 else 3)) as job:
+    number = OUTAGE if code == 5 or strange == "html" else 3
+    with small(tmp_path, photos(number)) as job:
         for side, match in CALLS:
             if code == 5 and "vocabulary" in match:
                 continue  # asked for one asset after the other, each with its own patience
             job.faulty({"match": match, "do": strange}, side=side)
-            told = job.ran("run", "--no-progress", code=code)
+            page_for_write = strange == "html" and match.startswith("POST ")  # the outcome is unknown: tried again
+            told = job.ran("run", "--no-progress", code=5 if page_for_write else code)
             told.says("a_hypermedia" if side == "source" else "e_profiles", words, "hint: ")
             job.mend()
-        assert len(job.ends_complete()) == (OUTAGE if code == 5 else 3)
+        assert len(job.ends_complete()) == number
 
 
 def test_a_changed_library_is_not_taken_for_an_unchanged_one(tmp_path: Path) -> None:
@@ -254,7 +256,7 @@ def test_a_changed_library_is_not_taken_for_an_unchanged_one(tmp_path: Path) -> 
 def test_a_page_is_not_taken_for_a_write_that_was_done(tmp_path: Path) -> None:
     with small(tmp_path, photos(2)) as job:
         job.faulty({"match": "POST /api/rest/category/assets", "do": "html"}, side="target")
-        job.ran("run", "--no-progress", code=1).says("POST /api/rest/category/assets", "an HTML page", "proxy")
+        job.ran("run", "--no-progress", code=5).says("POST /api/rest/category/assets", "an HTML page", "proxy")
         job.mend()
         there = job.ends_complete()
         assert all(asset["placements"] for asset in there)
