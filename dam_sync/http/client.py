@@ -16,14 +16,15 @@ from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.exchange import RawResponse
+from dam_sync.http.failures import Untrusted
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
-from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
+from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, refusal_of
+from dam_sync.model.errors import ContractBroken, DamSyncError, Rejected, Transient, Unsupported
 from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 
@@ -175,7 +176,12 @@ class Client:
     ) -> RawResponse:
         """One attempt, including redirects; returns a success or an accepted status."""
         for _ in range(_REDIRECTS + 1):
-            response = await self._authorised(request, resolved, prepared, auth)
+            try:
+                response = await self._authorised(request, resolved, prepared, auth)
+            except Untrusted as problem:
+                if resolved.api or not request.asset:
+                    raise
+                raise Rejected(problem.message, hint=problem.hint) from None  # a host that one asset's link leads to
             location = response.headers.get("location", "")
             if not (response.status in _MOVED and location and request.method in _FOLLOWED):
                 return self._judged(request, resolved, prepared, response)
@@ -183,7 +189,7 @@ class Client:
             if target.origin != resolved.origin or target.api != resolved.api:
                 prepared = prepared.elsewhere()
             resolved = target
-        raise ContractBroken(f"more than {_REDIRECTS} redirects")
+        raise refusal_of(request)(f"more than {_REDIRECTS} redirects")
 
     async def _authorised(
         self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None
