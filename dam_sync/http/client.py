@@ -112,8 +112,8 @@ class Client:
 
     async def stream(self, request: Request, offset: int = 0) -> HttpStream:
         """The bytes from `offset`, or from 0 if the server ignores ranges: see `start`. Redirects are followed. Must be
-        closed. Raises ContractBroken for a range that was not requested, IntegrityError if the file is now shorter than
-        `offset`."""
+        closed. Raises ContractBroken for a range that was not requested, or if it is a link of one asset Rejected;
+        IntegrityError if the file is now shorter than `offset`."""
         ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
         try:
             await self._admit(request)
@@ -125,6 +125,10 @@ class Client:
             except BaseException:
                 await response.aclose()
                 raise
+        except ContractBroken as problem:
+            if request.bare and request.asset:  # a link of one asset, which never stops a run
+                raise self._within(Rejected(problem.message, hint=problem.hint), request) from None
+            raise self._within(problem, request) from None
         except DamSyncError as problem:
             raise self._within(problem, request) from None
 

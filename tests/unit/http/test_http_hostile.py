@@ -20,7 +20,15 @@ from dam_sync.http.auth.base import refusal_text
 from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.urls import can_be_given, can_reach
-from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Denied, Rejected, Transient
+from dam_sync.model.errors import (
+    ConfigError,
+    ContractBroken,
+    DamSyncError,
+    Denied,
+    IntegrityError,
+    Rejected,
+    Transient,
+)
 from tests.support.raw_server import RawServer, Said, Seen, dripping, said
 from tests.support.wired import client_of, get
 
@@ -479,3 +487,21 @@ async def test_redirects_without_end_of_one_asset_concern_it_alone() -> None:
     async with RawServer(lambda _: Said(302, b"", {"Location": "/v2/file"})) as server, client_of(server) as client:
         with pytest.raises(Rejected, match="more than 5 redirects"):
             await client.stream(get("/v2/file", asset="a1"))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Said(206, b"x" * 9, {"Content-Range": "bytes 0-8/9"}),
+        Said(206, b"x", {"Content-Range": "bytes 7-" + "9" * 5000 + "/*"}),
+        Said(416, b"", {"Content-Range": "bytes 0-8/*"}),
+        Said(300, b""),
+        Said(200, b"", {"Content-Encoding": "gzip, br"}),
+    ],
+)
+async def test_what_a_link_of_one_asset_returns_concerns_it_alone(response: Said) -> None:
+    async with RawServer(lambda _: response) as server, client_of(server, attempts=1) as client:
+        with pytest.raises((Rejected, Transient, IntegrityError)):
+            stream = await client.stream(get(f"{server.url}/file", asset="a1", bare=True), 7)
+            async for _ in stream:
+                pass
