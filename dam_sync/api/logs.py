@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -14,6 +14,7 @@ import structlog
 
 from dam_sync.http.redaction import redact, redacting_processor
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
+from dam_sync.model.safe_text import visible, visible_lines
 from dam_sync.report.streams import MessageStream
 
 _log = structlog.get_logger()
@@ -72,20 +73,28 @@ def set_up_logs(verbose: int, log_format: str, file: TextIO | None = None) -> No
     """Configure structlog for this process. Raises ConfigError for an unknown format."""
     if log_format not in ("console", "json"):
         raise ConfigError(f"--log-format expects console or json, not {log_format}")
-    renderer: Any = structlog.processors.JSONRenderer()
+    renderers: list[Any] = [structlog.processors.JSONRenderer()]
     if log_format == "console":
-        renderer = structlog.dev.ConsoleRenderer(colors=False)
+        renderers = [_made_visible, structlog.dev.ConsoleRenderer(colors=False)]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             redacting_processor,
-            renderer,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS.get(verbose, 10)),
         logger_factory=structlog.PrintLoggerFactory(file or sys.stderr),
     )
+
+
+def _made_visible(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor for lines that a terminal shows: names that a service chose must not control it."""
+    for key, value in event.items():
+        if isinstance(value, str):
+            event[key] = (visible_lines if key == "exception" else visible)(value)
+    return event
 
 
 def _close(file: TextIO) -> None:

@@ -21,6 +21,7 @@ PROGRAM = "name a program that this user may run, by its name or by a path from 
 ELSEWHERE = (
     "see what `keyring diagnose` says about the keyring of this user, or use another reference, such as ${file:PATH}"
 )
+LONGEST = 64 * 1024  # bytes of a file with a secret
 PEM = "-----BEGIN "  # a key of several lines
 ONE_LINE = {
     "env": "leave only the secret in the variable",
@@ -104,7 +105,11 @@ def _from_environment(text: str, name: str) -> str:
 def _from_file(text: str, name: str) -> str:
     folder = text.folder if isinstance(text, Reference) else Path()
     try:
-        return (folder / Path(name).expanduser()).read_text(encoding="utf-8-sig").strip("\r\n")
+        with (folder / Path(name).expanduser()).open("rb") as file:
+            found = file.read(LONGEST + 1)
+        if len(found) > LONGEST:
+            raise _unresolved(text, f"has more than {LONGEST:,} bytes", ONE_LINE["file"])
+        return found.decode("utf-8-sig").strip("\r\n")
     except UnicodeDecodeError:
         raise _unresolved(text, "is not text") from None
     except (OSError, RuntimeError) as error:

@@ -16,14 +16,15 @@ from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.exchange import RawResponse
+from dam_sync.http.failures import Untrusted
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers
-from dam_sync.model.errors import ContractBroken, DamSyncError, Transient, Unsupported
+from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, refusal_of
+from dam_sync.model.errors import ContractBroken, DamSyncError, Rejected, Transient, Unsupported
 from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 
@@ -111,8 +112,8 @@ class Client:
 
     async def stream(self, request: Request, offset: int = 0) -> HttpStream:
         """The bytes from `offset`, or from 0 if the server ignores ranges: see `start`. Redirects are followed. Must be
-        closed. Raises ContractBroken for a range that was not requested, IntegrityError if the file is now shorter than
-        `offset`."""
+        closed. Raises ContractBroken for a range that was not requested, or if it is a link of one asset Rejected;
+        IntegrityError if the file is now shorter than `offset`."""
         ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
         try:
             await self._admit(request)
@@ -124,6 +125,10 @@ class Client:
             except BaseException:
                 await response.aclose()
                 raise
+        except ContractBroken as problem:
+            if request.bare and request.asset:  # a link of one asset, which never stops a run
+                raise self._within(Rejected(problem.message, hint=problem.hint), request) from None
+            raise self._within(problem, request) from None
         except DamSyncError as problem:
             raise self._within(problem, request) from None
 
@@ -175,7 +180,12 @@ class Client:
     ) -> RawResponse:
         """One attempt, including redirects; returns a success or an accepted status."""
         for _ in range(_REDIRECTS + 1):
-            response = await self._authorised(request, resolved, prepared, auth)
+            try:
+                response = await self._authorised(request, resolved, prepared, auth)
+            except Untrusted as problem:
+                if resolved.api or not request.asset:
+                    raise
+                raise Rejected(problem.message, hint=problem.hint) from None  # a host that one asset's link leads to
             location = response.headers.get("location", "")
             if not (response.status in _MOVED and location and request.method in _FOLLOWED):
                 return self._judged(request, resolved, prepared, response)
@@ -183,7 +193,7 @@ class Client:
             if target.origin != resolved.origin or target.api != resolved.api:
                 prepared = prepared.elsewhere()
             resolved = target
-        raise ContractBroken(f"more than {_REDIRECTS} redirects")
+        raise refusal_of(request)(f"more than {_REDIRECTS} redirects")
 
     async def _authorised(
         self, request: Request, resolved: ResolvedUrl, prepared: PreparedRequest, auth: Authenticator | None

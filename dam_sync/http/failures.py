@@ -31,6 +31,10 @@ class NotSent(Transient):
     """The service certainly never received the request."""
 
 
+class Untrusted(ConfigError):
+    """No secure connection to a host; the request was not sent."""
+
+
 def failure(problem: BaseException, host: str, *, responding: bool = False, proxy: str = "") -> DamSyncError:
     """The error for a failure, from the chain of its causes, because the outer exception types are not reliable. proxy:
     name of the proxy on the way to `host`."""
@@ -88,10 +92,10 @@ def _unreached(causes: list[BaseException], host: str) -> DamSyncError | None:
     return NotSent(f"{host} cannot be reached", hint="check the network, the proxy and the URL")
 
 
-def _untrusted(causes: list[BaseException], host: str) -> ConfigError:
+def _untrusted(causes: list[BaseException], host: str) -> Untrusted:
     words = (getattr(cause, name, "") for name in ("verify_message", "reason") for cause in causes)
     reason = next((word for word in words if isinstance(word, str) and word), type(causes[0]).__name__)
-    return ConfigError(
+    return Untrusted(
         f"no secure connection to {host}: {reason}",
         hint="check the URL and its port; for a certificate authority of your own set SSL_CERT_FILE to its certificate",
     )

@@ -75,7 +75,7 @@ class BaseUrls:
             raise ConfigError(f"the service has no URL named {request.base!r}")
         path = base + (path if path.startswith(("/", "?")) or not path else f"/{path}")
         url = _with(path, request).partition("#")[0]
-        _refuse_unsendable(url, _refusal(request))
+        _refuse_unsendable(url, refusal_of(request))
         return self._resolved(url, self._origin_of[request.base], request.bare)
 
     def named(self, request: Request) -> ResolvedUrl:
@@ -87,17 +87,17 @@ class BaseUrls:
         try:
             joined = urljoin(address.url, location)
         except ValueError:
-            raise _refusal(request)(f"{address.host} redirects to an invalid URL") from None
+            raise refusal_of(request)(f"{address.host} redirects to an invalid URL") from None
         target = self._linked(joined, request)
         if address.origin[0] == "https" and target.origin[0] == "http":
-            raise _refusal(request)(
+            raise refusal_of(request)(
                 f"{address.host} redirects from https to plain http on {target.host}; refused", hint=_ASK
             )
         return target
 
     def _linked(self, url: str, request: Request) -> ResolvedUrl:
         """A URL from a response: never into a network that the service itself is not in."""
-        refused = _refusal(request)
+        refused = refusal_of(request)
         address = self._address(url, refused, request.bare or bool(_SIGNED.search(url)))
         if address.origin not in self._origins and _reach(address.host) > self._reach:
             raise refused(
@@ -118,8 +118,8 @@ class BaseUrls:
 _ASK = "ask the operator of the service why its responses contain such a link"
 
 
-def _refusal(request: Request) -> _Refused:
-    """The URL of one asset never stops a run."""
+def refusal_of(request: Request) -> _Refused:
+    """What a URL from a response raises: that of one asset never stops a run."""
     return Rejected if request.asset else ContractBroken
 
 
@@ -129,7 +129,7 @@ def _with(path: str, request: Request) -> str:
     try:
         query = urlencode(request.params, quote_via=quote)
     except UnicodeEncodeError:
-        raise _refusal(request)("a parameter of the request is not valid text") from None
+        raise refusal_of(request)("a parameter of the request is not valid text") from None
     return path + ("&" if "?" in path else "?") + query
 
 

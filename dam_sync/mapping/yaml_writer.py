@@ -11,6 +11,7 @@ from dam_sync.model.values import Json
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
 LONGEST_COMMENT = 200
+LONGEST_KEY = 1000  # characters; a longer one needs a question mark before it (YAML 1.2.2, 7.4.2 and 8.2.2)
 
 
 def flow(value: Json) -> str:
@@ -23,7 +24,7 @@ def flow(value: Json) -> str:
         case str():
             return quoted(value)
         case Mapping():
-            return "{" + ", ".join(f"{quoted(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{_key(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
         case _:
             return "[" + ", ".join(flow(item) for item in value) + "]"
 
@@ -33,6 +34,14 @@ def quoted(text: str) -> str:
     if BARE.fullmatch(text) and text.casefold() not in WORDS:
         return text
     return '"' + "".join(_letter(letter) for letter in text) + '"'
+
+
+def _key(text: str, indent: str | None = None) -> str:
+    """A key up to its colon, on its own line if it is long; indent: None in a value on one line."""
+    key = quoted(text)
+    if len(key) <= LONGEST_KEY:
+        return key
+    return f"? {key} " if indent is None else f"? {key}\n{indent}"
 
 
 def _letter(letter: str) -> str:
@@ -47,7 +56,7 @@ def _letter(letter: str) -> str:
 def entry(key: str, value: Json, why: str = "", indent: str = "") -> str:
     """A key with its value, and a comment."""
     comment = one_line(why, LONGEST_COMMENT)
-    return f"{indent}{quoted(key)}: {flow(value)}" + (f"  # {comment}" if comment else "")
+    return f"{indent}{_key(key, indent)}: {flow(value)}" + (f"  # {comment}" if comment else "")
 
 
 def block(key: str, entries: Iterable[str]) -> Iterator[str]:

@@ -5,6 +5,8 @@ Compiling a statement each time takes many times longer than executing it.
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from dam_sync.store.server.statements import ServerStatement
 
 _DIALECT = sqlite.dialect(paramstyle="named")
+_LIST = re.compile(r"SELECT (anon_\d+)\.value \nFROM json_each\(:(\w+)\)")  # see `listed_statement`
+_NUL_IN_JSON = "\\u0000"
 
 
 class PreparedStatement:
@@ -33,6 +37,7 @@ class PreparedStatement:
         self._statement, self._keys = statement, None if columns is None else list(columns)
         compiled = cast("SQLCompiler", statement.compile(dialect=_DIALECT, column_keys=self._keys))
         self.text = str(compiled)
+        self._lists = [name for _, name in _LIST.findall(self.text)]
         self._own: dict[str, Any] = {
             name: bind.value for name, bind in compiled.binds.items() if not bind.required and name in compiled.params
         }
@@ -79,8 +84,21 @@ class PreparedStatement:
         """The cursor of the driver."""
         raw = c.connection.dbapi_connection
         if isinstance(raw, sqlite3.Connection):
-            return raw.execute(self.text, {**self._own, **values})
+            given = {**self._own, **values}
+            if any(_NUL_IN_JSON in given[name] for name in self._lists):
+                return raw.execute(*self._with_nul(given))
+            return raw.execute(self.text, given)
         return self._on_server.execute(raw, {**self._own, **values})
+
+    def _with_nul(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The statement and its values for lists with NUL, before which SQLite ends the text of a member: another
+        character, which none of them has, is in its place until the list is taken apart."""
+        lists = {name: json.loads(given[name]) for name in self._lists}
+        used = set().union(*(member for members in lists.values() for member in members))
+        kept = next(character for character in map(chr, range(0xE000, 0x10FFFF)) if character not in used)
+        texts = {name: json.dumps([each.replace("\0", kept) for each in members]) for name, members in lists.items()}
+        text = _LIST.sub(r"SELECT replace(\1.value, :kept_for_nul, char(0)) \nFROM json_each(:\2)", self.text)
+        return text, {**given, **texts, "kept_for_nul": kept}
 
     @cached_property
     def _on_server(self) -> ServerStatement:

@@ -17,7 +17,7 @@ from dam_sync.store.journal import ASSET_SCOPE
 from dam_sync.store.ledger import ledger_row
 from dam_sync.store.links import link_of
 from dam_sync.store.rows import LedgerRow, LinkRow
-from dam_sync.store.statements import listed_statement
+from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import (
     DELETION,
     JOURNAL,
@@ -34,6 +34,11 @@ from dam_sync.store.tables import (
 
 SOURCE, TARGET, FILENAME = "source", "target", "filename"
 ASKED_BY = (SOURCE, TARGET, FILENAME)
+_NAMED = PreparedStatement(
+    select(WORK.c.asset, WORK.c.named, LINK.c.filename)
+    .outerjoin(LINK, LINK.c.source == WORK.c.asset)
+    .where(WORK.c.asset.in_(listed_statement("wanted")))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +118,11 @@ class StoryRepository(Repository):
 
     async def names_of(self, assets: Iterable[str]) -> dict[str, str]:
         """The file name at the source of each, or else its title or its file name at the target, as far as known."""
-        chosen, wanted = WORK.c.asset.in_(listed_statement("wanted")), to_text(sorted(set(assets)))
-        columns = (WORK.c.asset, WORK.c.named, LINK.c.filename)
-        rows = select(*columns).outerjoin(LINK, LINK.c.source == WORK.c.asset).where(chosen)
+        wanted = to_text(sorted(set(assets)))
 
         def job(c: Connection) -> dict[str, str]:
             found = {}
-            for asset, named, linked in c.execute(rows, {"wanted": wanted}):
+            for asset, named, linked in _NAMED.tuples(c, wanted=wanted):
                 known = from_text(named)
                 found[asset] = known.get("filename") or known.get("title") or linked or ""
             return {asset: name for asset, name in sorted(found.items()) if name}

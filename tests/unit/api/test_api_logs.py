@@ -72,6 +72,22 @@ def test_an_internal_error_keeps_its_cause() -> None:
     assert internal.__cause__ is cause
 
 
+STEERING = "T0\x1b]0;OWNED\x07\x9b31m\u202e"
+
+
+@pytest.mark.parametrize("log_format", ["console", "json"])
+def test_names_in_a_log_do_not_control_the_terminal(log_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also those without whitespace, which the log does not put in quotes, and the message of an error."""
+    set_up_logs(1, log_format)
+    structlog.get_logger().warning("asset.parked", asset=STEERING, names=[STEERING], lines=f"{STEERING}\nb")
+    reported(ValueError(STEERING))
+    written = capsys.readouterr().err
+    assert not set(STEERING) & set(written) - set("T0];OWNED31m")
+    assert "OWNED" in written
+    assert len([line for line in written.splitlines() if "asset.parked" in line]) == 1
+    assert written.splitlines()[1:2] != ["b"]
+
+
 LOGGING = """
 import resource, sys
 from pathlib import Path

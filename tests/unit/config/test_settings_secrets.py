@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.backends.fail import Keyring as FailKeyring
 
-from dam_sync.config.secrets import Reference, open_secret_file, resolve_secret
+from dam_sync.config.secrets import LONGEST, Reference, open_secret_file, resolve_secret
 from dam_sync.model.errors import ConfigError
 
 
@@ -137,6 +137,17 @@ def test_a_file_that_every_user_can_read_is_found() -> None:
             assert open_secret_file("${file:token}", folder) == (file if found else None), (mode, above)
         assert open_secret_file("${file:none}", folder) is None
         assert open_secret_file("${env:HOME}", folder) is None
+
+
+def test_a_file_without_end_is_not_read_whole(tmp_path: Path) -> None:
+    """A job file that somebody else wrote may name a device."""
+    (tmp_path / "huge").write_bytes(b"x" * (LONGEST + 1))
+    for name in ("/dev/zero", "huge"):
+        error = refused(tmp_path, f"${{file:{name}}}")
+        assert "has more than" in error.message
+        assert "xxx" not in error.message
+    (tmp_path / "large").write_bytes(b"y" * LONGEST)
+    assert len(resolve_secret(reference(tmp_path, "${file:large}"))) == LONGEST
 
 
 def test_from_the_keyring(tmp_path: Path) -> None:

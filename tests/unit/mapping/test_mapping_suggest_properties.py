@@ -48,6 +48,15 @@ def test_what_a_target_requires_gets_something(tmp_path: Path) -> None:
     assert all(line.score == 0.1 for line in by_target(found).values())
 
 
+@pytest.mark.parametrize("key", ["k" * 1500, "\x1b " * 600, '"}]\n: !!python/object ' * 60])
+def test_a_suggestion_with_names_of_any_length_can_be_read(tmp_path: Path, key: str) -> None:
+    """A parser of YAML takes a key of more than 1,024 characters only with a question mark before it."""
+    both = schema(
+        Field(key, FieldKind.TEXT), Field("t", FieldKind.TERM, vocabulary=key), vocabularies={key: Vocabulary(key)}
+    )
+    assert key in walked(tmp_path, suggest(both, both), both, both).writes
+
+
 def test_a_required_field_has_something_to_fall_back_on(tmp_path: Path) -> None:
     kinds = {f"x_{kind.value}": kind for kind in FieldKind}
     lists = {"v": Vocabulary("v")}
