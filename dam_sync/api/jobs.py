@@ -74,7 +74,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         stack.enter_context(refusing_strange_values(job.state_place))
         store = await SqlStore.open(job.state_place, options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
-        state = await state_facts(store)
+        state = await state_facts(store, plan)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave)
         run, options = await _begun(store, job, options), await counting(store, options)
         try:

@@ -100,6 +100,11 @@ class Question:
     default: str = ""
     empty: bool = False
 
+    @property
+    def name(self) -> str:
+        """What is asked for, without examples and choices."""
+        return self.text.partition(" (")[0].partition(",")[0]
+
 
 @dataclass(slots=True)
 class SideQuestions:
@@ -266,6 +271,7 @@ class SideQuestions:
             found = self.ask(question.text, question.default).strip()
             if found or question.empty:
                 return found
+            self.tell(f"{question.name} is needed")
 
 
 def _option(text: str) -> dict[str, Json]:

@@ -23,6 +23,7 @@ from dam_sync.cli.rollback import rollback
 from dam_sync.cli.state import conflicts, signoff, state
 from dam_sync.cli.status import status
 from dam_sync.cli.topics import help_
+from dam_sync.cli.usage import CommandGroup, RunCommand
 from dam_sync.cli.watch import watch
 from dam_sync.model.errors import NO_ROOM
 from dam_sync.report.output import StdoutFull, escape_what_stdout_lacks, let_go_of_stdout, unwritten
@@ -30,6 +31,7 @@ from dam_sync.report.streams import MessageStream, ResultStream
 
 cli = typer.Typer(
     name="dam-sync",
+    cls=CommandGroup,
     help="Moves digital-asset libraries between services that disagree about everything, and keeps them in step.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -40,7 +42,7 @@ COMMANDS = (
     *(signoff, status, errors, conflicts, explain, report, redirects, rollback, state, emulate),
 )
 for function in COMMANDS:
-    cli.command()(function)
+    cli.command(cls=RunCommand if function is run else None)(function)
 cli.command("help")(help_)
 cli.add_typer(map_, name="map")
 

@@ -9,6 +9,7 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
+from dam_sync.cli.usage import CommandGroup
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from dam_sync.api.mapping_tools.suggest import SuggestedMapping
     from dam_sync.model.run_options import RunOptions
 
-map_ = typer.Typer(help="Suggest, check, test and compare the mapping of a job.", no_args_is_help=True)
+map_ = typer.Typer(
+    cls=CommandGroup, help="Suggest, check, test and compare the mapping of a job.", no_args_is_help=True
+)
 SHOWN = 40  # characters of a value in a table
 
 

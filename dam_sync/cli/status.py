@@ -13,6 +13,7 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.wording import counted, timestamp_text
 from dam_sync.report.next_step import after_status, after_statuses
 from dam_sync.report.output import Output
+from dam_sync.report.sentences import about_stopped
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ async def _in_full(output: Output, job: Path, options: RunOptions) -> int:
     waves = data.get("waves", ())
     code = data.get("stopped", {}).get("exit code")
     unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
-    output.next(*after_status(str(job), unfinished=unfinished, parked=parked, running=running, waves=waves, code=code))
+    stood = {"unfinished": unfinished, "parked": parked, "running": running, "waves": waves, "code": code}
+    output.next(*after_status(str(job), begun=bool(data["runs"]), **stood))
     return 0
 
 
@@ -114,10 +116,7 @@ def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:
     """Why the last run is not complete, and what to do about it."""
     if stopped is None:
         return
-    run = (
-        f"run {stopped['run']}" if stopped["run"] is not None else f"the `{stopped['command']}` of {stopped['started']}"
-    )
-    output.say(f"{run} stopped: {stopped['reason']}")
+    output.say(about_stopped(stopped["run"], stopped["command"], stopped["started"], stopped["reason"]))
     if stopped["hint"]:
         output.say(f"hint: {stopped['hint']}")
 

@@ -167,13 +167,15 @@ class _Suggesting:
                 yield filled(known, rule, self._open(known), self._language(known))
 
     def _line(self, known: Field, pair: FieldPair) -> SuggestedLine:
-        split, rule = self._separated(known, pair), self._rule(known, pair.vocabulary)
+        seen, rule = self._separated(known, pair), self._rule(known, pair.vocabulary)
+        split = seen if seen is not None and seen.sure else None
         given = replace(pair.given, many=True) if split else pair.given
         steps = conversion(given, known, rule=rule, language=self._language(known)) or ()
         line = self._dated(SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason), pair)
         if split:
-            pipe, reason = ({"split": split.at}, *line.pipe), f"{line.reason}; {split.summary}"
-            line = replace(line, pipe=pipe, score=min(line.score, UNSURE_SCORE), reason=reason)
+            line = replace(line, pipe=({"split": split.at}, *line.pipe))
+        if seen:
+            line = replace(line, score=min(line.score, UNSURE_SCORE), reason=f"{line.reason}; {seen.summary}")
         if known.required:
             return with_last_resort(line, known, self._open(known))
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
@@ -193,7 +195,7 @@ class _Suggesting:
         return replace(line, pipe=pipe, reason=f"{line.reason}; {found.summary}")
 
     def _separated(self, known: Field, pair: FieldPair) -> Separated | None:
-        """How texts of the sample hold several values each, for a field of several; None if they do not."""
+        """How texts of the sample seem to hold several values each, for a field of several; None if they do not."""
         plain = replace(pair.given, characters=None) == Given(ValueType.TEXT)
         if self.sample is None or not (plain and known.multiple and SHAPES[known.kind] in READABLE):
             return None

@@ -161,9 +161,11 @@ def after_status(
     running: bool = False,
     waves: Sequence[Mapping[str, Any]] = (),
     code: int | None = None,
+    begun: bool = True,
 ) -> list[str]:
     """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
-    or verify. unfinished: its command; running: it is under way, so nothing else can start;
+    or verify. unfinished: its command; running: it is under way, so nothing else can start; begun: there was a run,
+    without which there is nothing to verify;
     code: the exit code of what stopped it: files and credentials are checked before it is tried again, and after a
     safety stop people see first what a run would do."""
     verb, _, number = unfinished.partition(" ")
@@ -179,7 +181,7 @@ def after_status(
     for row in waves:
         if row["next"]:
             return [_line(row["next"], job, f"--wave {shlex.quote(row['wave'])}")]
-    return [_line("verify", job)]
+    return [_line("verify" if begun else "plan", job)]
 
 
 def after_rollback(

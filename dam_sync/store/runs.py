@@ -26,7 +26,7 @@ from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run
+from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run, wave_key
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.standing import ALIVE, HISTORY, MAINTENANCE
@@ -34,6 +34,7 @@ from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
 HEARTBEAT_SECONDS = 5.0
+MOVING = ("run", "only")  # the commands of runs that move assets: all that is selected, or some that are named
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 UNDO_SCOPE = f"{RUN_SCOPE}undo:"  # those of rollbacks
 
@@ -146,12 +147,7 @@ class Runs(Repository):
 
         def job(c: Connection) -> bool:
             mine = (RUN.c.id == run) & (RUN.c.owner == self._database.holder) & (RUN.c.state == "running")
-            traces = (
-                select(SHARD.c.seq).where(SHARD.c.run == run).limit(1),
-                select(WORK.c.seq).where(WORK.c.run >= run, (WORK.c.run == run) | (WORK.c.listed_run == run)).limit(1),
-                select(LEDGER.c.seq).where(LEDGER.c.run == run).limit(1),
-            )
-            if any(c.execute(trace).first() is not None for trace in traces):
+            if _has_recorded(c, run):
                 return False
             c.execute(delete(META).where(META.c.key.in_(keys_of_run(run))))
             self._release(c)
@@ -162,6 +158,20 @@ class Runs(Repository):
 
         if not await self._write(job):
             await self.stop(run, why)
+
+    async def left_nothing(self, run: int) -> bool:
+        """Whether a run that moves assets was not completed and ended before it decided what to list, and before it
+        recorded or sent anything: as if it had not been."""
+        noted = select(META.c.key).where(META.c.key.in_({*keys_of_run(run)} - {wave_key(run)}))
+        written = select(JOURNAL.c.name).where(JOURNAL.c.at >= RUN.c.started_at, RUN.c.id == run)
+
+        def job(c: Connection) -> bool:
+            row = c.execute(select(RUN).where(RUN.c.id == run)).first()
+            if row is None or row.state == "done" or row.command not in MOVING or _has_recorded(c, run):
+                return False
+            return all(c.execute(trace.limit(1)).first() is None for trace in (noted, written))
+
+        return await self._read(job)
 
     async def runs(self, at_most: int = HISTORY) -> list[RunRow]:
         """The last runs of the history, newest first: a job that is watched has far more than anyone reads."""
@@ -246,6 +256,16 @@ class Runs(Repository):
         owner = _OWNER.value(c, run=run) if run else None
         if owner is not None and owner != self._database.holder:
             raise _taken_over(c.execute(select(RUN).where(RUN.c.id == run)).first(), run)
+
+
+def _has_recorded(c: Connection, run: int) -> bool:
+    """Whether the run recorded a part of a listing, or work."""
+    traces = (
+        select(SHARD.c.seq).where(SHARD.c.run == run),
+        select(WORK.c.seq).where(WORK.c.run >= run, (WORK.c.run == run) | (WORK.c.listed_run == run)),
+        select(LEDGER.c.seq).where(LEDGER.c.run == run),
+    )
+    return any(c.execute(trace.limit(1)).first() is not None for trace in traces)
 
 
 def _note(c: Connection, refused: Json) -> None:

@@ -22,7 +22,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
 from tests.support.pairs import ids, pairs
-from tests.support.virtual.fuse import AFTER, CALL, Fuse, Point
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 
@@ -153,6 +153,33 @@ def test_another_run_makes_it_stale(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)
         move.universe.do(run_job(move.job, move.universe.options()))
+        with pytest.raises(SafetyStop, match="the job ran since: run 1"):
+            followed(move, file)
+
+
+def test_a_run_that_was_killed_before_it_stored_its_plan_does_not_make_it_stale(tmp_path: Path) -> None:
+    simulation, killed = Simulation(tmp_path, PAIR), 0
+    with simulation.moving() as move:
+        _, file = planned(move)
+        commits = move.universe.live(move.job, plan=file).counts[COMMIT]
+    for number in range(1, commits):
+        with simulation.moving() as move:
+            plan, file = planned(move)
+            move.universe.live(move.job, Fuse(Point(COMMIT, AFTER, number)), plan=file)
+            if move.universe.do(job_status(move.job, move.universe.clock))["now"].get("listed"):
+                break
+            assert move.target.assets == []
+            killed += 1
+            run = followed(move, file)
+        assert (run.digest, run.accounts) == (plan.digest, plan.accounts)
+        assert SAME in run.notes
+    assert killed > 1
+
+
+def test_a_run_without_a_plan_that_was_killed_once_it_had_listed_makes_it_stale(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        _, file = planned(move)
+        move.universe.live(move.job, Fuse(until=lambda: bool(move.target.assets)))
         with pytest.raises(SafetyStop, match="the job ran since: run 1"):
             followed(move, file)
 

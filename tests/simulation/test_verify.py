@@ -14,11 +14,15 @@ from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Shard
 from dam_sync.services.b_documents.service import DocumentsService
+from dam_sync.services.d_templates.facts import LAG
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.moves import Simulation
+from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.kept import ask
+from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 
 KINDS = "e_profiles", "b_documents"
+UNFINISHED = "work WHERE state <> 'settled'"
 LOST: dict[str, tuple[str, Callable[[Asset], Asset]]] = {
     "nothing": ("", lambda asset: asset),
     "its attachments": ("attachments", lambda asset: replace(asset, attachments=())),
@@ -117,3 +121,22 @@ def test_an_asset_that_its_listing_carried_is_not_read_once_more(tmp_path: Path,
         report = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%"))
     assert report.verdict["equal"] == report.verdict["checked"] > 0
     assert report.source.calls.get(read, 0) == 0
+
+
+def test_memberships_that_an_unfinished_run_has_not_written_are_not_waited_for(tmp_path: Path) -> None:
+    with Simulation(tmp_path, ("a_hypermedia", "d_templates"), SEED).moving() as move:
+        fuse = Fuse(until=lambda: bool(move.target.assets) and _only_memberships_are_left(move))
+        move.universe.live(move.job, fuse)
+        assert fuse.blown
+        clock, began = move.universe.clock, move.universe.clock.monotonic()
+        report = move.universe.do(verify_job(move.job, move.universe.options(), "fields", "100%"))
+        took = clock.monotonic() - began
+    assert {found["path"] for _, _, found in report.verdict["differences"]} == {"placements"}
+    assert report.verdict["different"] == report.verdict["checked"] > 0
+    assert took < LAG.total_seconds() / 2
+    assert not [note for note in report.notes if "compared again" in note]
+
+
+def _only_memberships_are_left(move: Move) -> bool:
+    left, waiting = (ask(move.job, f"SELECT count(*) FROM {rows}")[0][0] for rows in (UNFINISHED, "placement"))
+    return bool(waiting) and not left

@@ -15,6 +15,7 @@ from dam_sync.model.errors import SafetyStop, StoreBusy
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.lock_holder import process_exists
+from dam_sync.store.note_keys import wave_key, window_key
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.store import LATER_RUNS, SetClock, changed
@@ -59,6 +60,32 @@ async def test_a_run_of_long_ago_is_found_by_its_number(store: SqlStore) -> None
     assert await store.unfinished("run") is None
     begun = await store.begin("museum", "run")
     assert ((await store.unfinished("run")) or begun).id == 1_002
+
+
+async def test_a_run_left_nothing_until_it_decided_what_to_list_or_recorded_anything(
+    store: SqlStore, clock: SetClock
+) -> None:
+    assert not await store.left_nothing(1)
+    for command in ("gc", "import"):
+        upkeep = await store.begin("museum", command)
+        assert not await store.left_nothing(upkeep.id)
+        await store.finish(upkeep.id, None, listed=False)
+    run = await store.begin("museum", "run")
+    await store.set_meta(wave_key(run.id), "first")
+    assert await store.left_nothing(run.id)
+    await store.set_meta(window_key(run.id), {"repair": True})
+    assert not await store.left_nothing(run.id)
+    await store.finish(run.id, None)
+    assert not await store.left_nothing(run.id)
+    clock.skip(60)
+    run = await store.begin("museum", "run")
+    assert await store.left_nothing(run.id)
+    await store.run_journal("subject").begin(["term:1"])
+    assert not await store.left_nothing(run.id)
+    await store.finish(run.id, None)
+    run = await store.begin("museum", "run")
+    await store.record(run.id, Shard("all"), Batch((), None), ())
+    assert not await store.left_nothing(run.id)
 
 
 async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore, other: SqlStore) -> None:

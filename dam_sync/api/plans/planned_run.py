@@ -74,9 +74,13 @@ def plan_given(options: RunOptions) -> tuple[GivenPlan | None, RunOptions]:
     return GivenPlan(options.plan, header, digest), given
 
 
-async def state_facts(store: SqlStore) -> PlanState:
-    """Where a state stands, before a run is begun: a plan can only be run from there."""
-    runs = await store.runs(at_most=1)
+async def state_facts(store: SqlStore, plan: GivenPlan | None = None) -> PlanState:
+    """Where a state stands, before a run is begun: a plan can only be run from there. plan: an interrupted run that was
+    begun after it, and left nothing, does not count."""
+    runs = await store.runs(at_most=2)
+    if plan is not None and runs and runs[0].id > plan.header.state.run and await store.left_nothing(runs[0].id):
+        runs = runs[1:]
+    runs = runs[:1]
     unfinished = [row.id for row in runs if row.state != "done"]
     return PlanState(
         run=runs[0].id if runs else 0,

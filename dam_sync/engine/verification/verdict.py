@@ -28,7 +28,8 @@ class FileProof:
 class Judgement:
     """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
     unread: parts not compared because the target does not return them; untouched: nobody changed the asset at the
-    target since a run last wrote it; left: paths that no call changes, which a run reported as a loss."""
+    target since a run last wrote it; left: paths that no call changes, which a run reported as a loss; unwritten: what
+    differs is still to be written by an unfinished run."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Judgement:
     left: frozenset[str] = frozenset()
     evidence: str = ""
     untouched: bool = False
+    unwritten: bool = False
 
     @property
     def clean(self) -> bool:

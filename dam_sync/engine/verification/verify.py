@@ -45,6 +45,7 @@ from dam_sync.engine.verification.overwritten import find_causes
 from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.verification.renamed import Renamed
 from dam_sync.engine.verification.sampling import is_sampled
+from dam_sync.engine.verification.unwritten import PLACEMENTS, is_unwritten, may_agree_later
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
@@ -360,10 +361,10 @@ class Verifier:
                     raise
                 wrong = Difference("asset", "readable", str(error), pattern=f"not readable: {error.cause}")
                 judged = Judgement("different", [wrong], evidence="V0")
-        late = any(not one.extra or one.path == "placements" for one in judged.found)
+        late = set() if judged.unwritten else may_agree_later(judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
-            self.members_late |= any(one.path == "placements" for one in judged.found)
+            self.members_late |= PLACEMENTS in late
         else:
             await self._count(link, judged)
 
@@ -418,10 +419,9 @@ class Verifier:
             _outcome(found), found, unread=self._unread(asset, hidden), untouched=self._untouched(actual)
         )
         judged.left = left | ({VERSIONS} if files.left else frozenset())
-        if (
-            found and self.patience > 0 and any(not one.extra for one in found)
-        ):  # it will be compared again; no need to download its bytes now
-            return judged
+        judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
+        if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
+            return judged  # it will be compared again; no need to download its bytes now
         await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if context.policy.extras == "ignore":

@@ -166,7 +166,10 @@ class LookUp(EachTransform):
     def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown tables."""
         if self.table not in context.lookups:
-            yield Problem(f"unknown lookup {self.table}", Similar(self.table, context.lookups))
+            own = (
+                f"{self.table} is a vocabulary: use {{vocabulary: {self.table}}}" if self.table in context.rules else ""
+            )
+            yield Problem(f"unknown lookup {self.table}", own or Similar(self.table, context.lookups))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""
@@ -197,7 +200,8 @@ class MatchTerm(EachTransform):
     def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown rules."""
         if self.rule not in context.rules:
-            yield Problem(f"unknown vocabulary {self.rule}", Similar(self.rule, context.rules))
+            own = f"{self.rule} is a lookup: use {{lookup: {self.rule}}}" if self.rule in context.lookups else ""
+            yield Problem(f"unknown vocabulary {self.rule}", own or Similar(self.rule, context.rules))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
         """See `EachTransform.each`."""

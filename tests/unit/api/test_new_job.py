@@ -95,6 +95,16 @@ def test_a_person_is_asked_for_what_the_service_needs_and_again_after_a_mistake(
     assert any("no option bad" in text for text in typing.told)
 
 
+def test_an_empty_answer_where_one_is_needed_says_so() -> None:
+    typing = Typing("", "e", "", "https://api.example", "", "https://t.example", "", "E_TOKEN", "")
+    assert questions(typing, "target").complete(NOTHING).base_url == "https://api.example"
+    assert typing.told[:3] == [
+        "kind of the target is needed",
+        "URL of the target is needed",
+        "second URL of the target is needed",
+    ]
+
+
 def test_a_flow_with_alternatives_is_asked_for_until_it_is_complete() -> None:
     typing = Typing("b", "https://b.example", "token", "login", "bob", "password", "", "type=Picture", "")
     side = questions(typing).complete(NOTHING)

@@ -236,6 +236,8 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
         ({"datetime": {"in": ["iso", "%H:%M"], "out": "%Y %H:%M"}}, "'%H:%M' names no year"),
         ({"date": {"zone": "Europe/Pariss"}}, "unknown time zone Europe/Pariss; did you mean Europe/Paris?"),
         ({"lookup": "contry"}, "unknown lookup contry; did you mean country?"),
+        ({"lookup": "subject"}, "unknown lookup subject; subject is a vocabulary: use {vocabulary: subject}"),
+        ({"vocabulary": "country"}, "unknown vocabulary country; country is a lookup: use {lookup: country}"),
         ({"vocabulary": "subjekt"}, "unknown vocabulary subjekt; did you mean subject?"),
     ],
 )

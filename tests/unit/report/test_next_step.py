@@ -59,6 +59,11 @@ def test_a_run_under_way_is_watched_and_not_started_again() -> None:
     assert after_status("job.yaml", unfinished="run", parked=0, running=True) == ["status job.yaml"]
 
 
+def test_a_state_without_runs_has_nothing_to_verify() -> None:
+    assert after_status("job.yaml", unfinished="", parked=0, begun=False) == ["plan job.yaml"]
+    assert after_status("job.yaml", unfinished="", parked=0) == ["verify job.yaml"]
+
+
 def test_a_job_with_waves_goes_on_with_the_first_that_waits_for_a_command() -> None:
     def after(*commands: str) -> list[str]:
         rows = [{"wave": f"wave {number}", "next": each} for number, each in enumerate(commands, 1)]
