@@ -13,7 +13,6 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.wording import counted, timestamp_text
 from dam_sync.report.next_step import after_status, after_statuses
 from dam_sync.report.output import Output
-from dam_sync.report.sentences import about_stopped
 from dam_sync.report.terminal import GONE, GONE_TITLE
 
 if TYPE_CHECKING:
@@ -110,6 +109,15 @@ def _show(output: Output, job: Path, data: Mapping[str, Any]) -> None:
     output.table(GONE_TITLE, columns, gone, SHOWN, f"`status {job} --json` lists all")
     for text in data.get("notes", ()):
         output.note(f"WARN: {text}")
+
+
+def about_stopped(run: int | None, command: str, started: str, reason: str) -> str:
+    """Why the last run is not complete. run: its number; None if it left no row."""
+    verb, _, undone = command.partition(" ")
+    what = f"the rollback of run {undone}" if verb == "rollback" else "the run"
+    if run is None:
+        return f"{what} that began at {timestamp_text(started)} stopped: {reason}"
+    return f"run {run}{f', {what},' if undone else ''} stopped: {reason}"
 
 
 def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
-from dam_sync.model.wording import agreed, bytes_text, counted, such_as, timestamp_text
+from dam_sync.model.wording import agreed, bytes_text, counted, such_as
 
 _NAMED = 3  # containers
 
@@ -43,15 +43,6 @@ def about_processes(number: int, killed: int, seconds: float) -> list[str]:
     ended = counted(killed, "that was killed", "that were killed")
     lost = f", except for at most {seconds:.0f} s at the end of {ended}" if killed else ""
     return [f"the run was resumed: its API calls, bytes and time are those of all {number:,} processes{lost}"]
-
-
-def about_stopped(run: int | None, command: str, started: str, reason: str) -> str:
-    """Why the last run is not complete. run: its number; None if it left no row."""
-    verb, _, undone = command.partition(" ")
-    what = f"the rollback of run {undone}" if verb == "rollback" else "the run"
-    if run is None:
-        return f"{what} that began at {timestamp_text(started)} stopped: {reason}"
-    return f"run {run}{f', {what},' if undone else ''} stopped: {reason}"
 
 
 def about_lag(number: int, agreed: int, seconds: float) -> list[str]:

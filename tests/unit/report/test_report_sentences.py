@@ -25,19 +25,6 @@ def test_nothing_is_said_of_what_did_not_happen() -> None:
     assert sentences.about_estimate(0, None, 5, 5) == []
 
 
-@pytest.mark.parametrize(
-    ("run", "command", "said"),
-    [
-        (3, "run", "run 3 stopped: no room"),
-        (None, "run", "the run that began at 2026-11-29T01:02:03Z stopped: no room"),
-        (4, "rollback 1", "run 4, the rollback of run 1, stopped: no room"),
-        (None, "rollback 1", "the rollback of run 1 that began at 2026-11-29T01:02:03Z stopped: no room"),
-    ],
-)
-def test_why_a_run_or_its_rollback_stopped(run: int | None, command: str, said: str) -> None:
-    assert sentences.about_stopped(run, command, "2026-11-29T01:02:03.004Z", "no room") == said
-
-
 @pytest.mark.parametrize(("number", "said"), [(1, "1 upload session left"), (2, "2 upload sessions left")])
 def test_one_is_said_in_the_singular(number: int, said: str) -> None:
     (note,) = sentences.about_orphans(number)
