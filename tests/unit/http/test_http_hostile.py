@@ -501,7 +501,6 @@ async def test_redirects_without_end_of_one_asset_concern_it_alone() -> None:
 )
 async def test_what_a_link_of_one_asset_returns_concerns_it_alone(response: Said) -> None:
     async with RawServer(lambda _: response) as server, client_of(server, attempts=1) as client:
+        request = get(f"{server.url}/file", asset="a1", bare=True)
         with pytest.raises((Rejected, Transient, IntegrityError)):
-            stream = await client.stream(get(f"{server.url}/file", asset="a1", bare=True), 7)
-            async for _ in stream:
-                pass
+            await client.stream(request, 7)
