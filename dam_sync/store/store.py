@@ -30,6 +30,7 @@ from dam_sync.store.file.database import (
     path_of,
     raw_of,
     refuse_link,
+    resting_connection,
     transaction,
     translate_errors,
 )
@@ -182,11 +183,23 @@ def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> 
             raise ConfigError(f"there is no state at {path}", hint="run the job first, or correct `state:`")
         if _version(path, storage, read_only=True) == VERSION:
             return
+    else:
+        _refuse_others(path)
     make_file(path)
     if _version(path, storage, read_only=False) < VERSION:
         with translate_errors(path), connected(storage.engine(path)) as connection:
             _refuse_while_running(connection, clock, storage)
             migrate(connection)
+
+
+def _refuse_others(path: Path) -> None:
+    """Raises ConfigError for the file of another program, before its permissions or its kind of log are changed. A file
+    with helper files is in use, or was when a process was killed: what it is shows once they are read."""
+    at_rest = not any(path.with_name(path.name + name).exists() for name in HELPERS)
+    if not (at_rest and path.is_file() and path.stat().st_size):
+        return
+    with translate_errors(path), closing(resting_connection(path)) as raw:
+        checked_version(raw, path)
 
 
 def _version(path: Path, storage: Storage, *, read_only: bool) -> int:

@@ -129,6 +129,11 @@ def read_connection(path: Path) -> sqlite3.Connection:
     return _prepared(_connect_reader(path, BUSY_SECONDS))
 
 
+def resting_connection(path: Path) -> sqlite3.Connection:
+    """The same for a file without helper files, of which it makes none. Must be closed."""
+    return _prepared(_connect_immutable(path))
+
+
 @contextmanager
 def connected(engine: Engine) -> Iterator[Connection]:
     """The connection of an engine that is needed only here; both are released."""
@@ -329,5 +334,9 @@ def _connect_reader(path: Path, busy_seconds: float) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if path.with_name(path.name + "-wal").exists() or not path.exists():
             raise
-        connection = sqlite3.connect(f"{address}?immutable=1", uri=True, check_same_thread=False)
+        connection = _connect_immutable(path)
     return connection
+
+
+def _connect_immutable(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)

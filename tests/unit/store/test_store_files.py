@@ -184,19 +184,23 @@ async def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("CREATE TABLE photo (x)")
     raw.close()
+    path.chmod(0o644)
     before = path.read_bytes()
     for read_only in (True, False):
         with pytest.raises(ConfigError, match="is not a state of dam-sync"):
             await SqlStore.open(path, SystemClock(), read_only=read_only)
-    assert path.read_bytes()[100:] == before[100:]
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o644)
 
 
 async def test_a_file_that_is_no_database_may_be_another_one_than_was_meant(tmp_path: Path) -> None:
     path = tmp_path / "museum.yaml"
     path.write_text("version: 1\n" * 100, encoding="utf-8")
-    with pytest.raises(ConfigError, match="not a state of dam-sync") as refused:
-        await SqlStore.open(path, SystemClock(), read_only=True)
-    assert refused.value.hint.startswith("name another file")
+    path.chmod(0o644)
+    for read_only in (True, False):
+        with pytest.raises(ConfigError, match="not a state of dam-sync") as refused:
+            await SqlStore.open(path, SystemClock(), read_only=read_only)
+        assert refused.value.hint.startswith("name another file")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644  # others may need it: it is theirs, or the system's
 
 
 async def test_a_damaged_page_is_told_with_what_to_do(tmp_path: Path) -> None:
@@ -321,8 +325,11 @@ async def test_file_and_folders_are_for_their_owner_alone(tmp_path: Path) -> Non
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     await store.close()
     path.chmod(0o644)
-    await (await SqlStore.open(path, SystemClock())).close()
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    store = await SqlStore.open(path, SystemClock())
+    await store.set_meta("k", 2)
+    for part in (path, path.with_name("job.db-wal"), path.with_name("job.db-shm")):
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600, part
+    await store.close()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
 
 
