@@ -36,7 +36,7 @@ async def job_errors(
     """`errors`: parked assets by cause; `retry` puts them back into the queue. at_most: how many of them are returned;
     count: of all; values: whether any is parked for values. unfinished: the last run, if it was stopped or killed,
     otherwise 0; running: the last run, if it is under way, otherwise 0; rollback: the run of which the rollback is not
-    finished, otherwise 0."""
+    finished, otherwise 0; waiting: how many assets the next run will write or try again."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
@@ -53,7 +53,13 @@ async def job_errors(
         shown = shown_state(last[0], clock.now(), process_exists) if last else DONE
         running = last[0].id if shown == RUNNING else 0
         stopped = last[0].id if shown not in (RUNNING, DONE) else 0
-        unfinished = {"unfinished": stopped, "running": running, "rollback": await _open_rollback(store)}
+        waiting = await store.open_work(last[0].id) if last else 0
+        unfinished = {
+            "waiting": waiting,
+            "unfinished": stopped,
+            "running": running,
+            "rollback": await _open_rollback(store),
+        }
         return {"count": count, "causes": groups, "assets": rows, "values": values, "retried": retried, **unfinished}
 
 

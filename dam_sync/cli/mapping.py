@@ -11,7 +11,7 @@ from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.cli.usage import CommandGroup
 from dam_sync.model.safe_text import shown_name
-from dam_sync.model.wording import agreed, counted
+from dam_sync.model.wording import agreed, counted, timestamp_text
 from dam_sync.report.next_step import after_map, after_map_diff, after_sheet
 from dam_sync.report.output import Output
 
@@ -146,6 +146,7 @@ def sheet(
     import_: Annotated[
         Path | None, typer.Option("--import", help="Add the decisions of such a file to the pins of the mapping.")
     ] = None,
+    refresh: Annotated[bool, typer.Option("--refresh", help="Read both services, though a sample is kept.")] = False,
 ) -> None:
     """Write the vocabularies as CSV, with candidates and scores for terms that are not found, and read decisions back
     as pins."""
@@ -156,20 +157,21 @@ def sheet(
         if (out is None) == (import_ is None):
             raise ConfigError("map sheet takes either -o FILE or --import FILE")
         if out is not None:
-            ways = await write_sheet(job, options, out)
-            counts = {way or "not found": number for way, number in ways.items()}
+            done = await write_sheet(job, options, out, refresh=refresh)
+            counts = {way or "not found": number for way, number in done.ways.items()}
+            read = f"both services as read at {timestamp_text(done.taken)}; `--refresh` reads them again"
             lines = [f"{counted(number, 'term')}: {way}" for way, number in counts.items()]
-            output.data(counts) if output.as_json else output.say("\n".join([*lines, f"written: {out}"]))
+            output.data(counts) if output.as_json else output.say("\n".join([*lines, read, f"written: {out}"]))
             output.next(*after_sheet(str(job), out))
         elif import_ is not None:
-            found = await import_sheet(job, options, import_)
+            found = await import_sheet(job, options, import_, refresh=refresh)
             pins = {str(file): number for file, number in found.changed.items()}
             lines = [f"{counted(number, 'pin')} added or changed in {file}" for file, number in pins.items()]
             none = "nothing was changed: the column decision is empty in every line"
             output.data(pins) if output.as_json else output.say("\n".join(lines or [none]))
             for line in found.unread:
                 output.note(f"the mapping does not read these pins yet: write into its vocabularies {line}")
-            output.next(*after_map(str(job), "pins"))
+            output.next(*(after_map(str(job), "pins") if pins else after_sheet(str(job), import_)))
         return 0
 
     execute(output, act, repeats=True)

@@ -75,10 +75,10 @@ async def _parked(
         return
     _show(output, job, parked)
     output.written(csv_file)
-    if retry:
+    if retry and parked["count"]:
         output.note(f"{counted(parked['retried'], 'asset')} will be tried again by the next run")
     values = parked["values"]
-    stopped = bool(parked["unfinished"])
+    stopped = bool(parked["unfinished"] or parked["waiting"])
     rest = {"values": values, "stopped": stopped, "rollback": parked["rollback"], "running": bool(parked["running"])}
     rest["listed"] = csv_file
     output.next(*after_errors(str(job), parked["count"], parked["retried"], **rest))
@@ -88,7 +88,9 @@ def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
     if not parked["causes"]:
         stopped = f"; run {parked['unfinished']} was stopped and is not finished" if parked["unfinished"] else ""
         running = f"; run {parked['running']} is under way" if parked["running"] else ""
-        output.say(f"nothing is parked{stopped}{running}")
+        waits = parked["waiting"] and not stopped and not running
+        waiting = f"; {counted(parked['waiting'], 'asset waits', 'assets wait')} for the next run" if waits else ""
+        output.say(f"nothing is parked{stopped}{running}{waiting}")
     causes = [(r["cause"], str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"]) for r in parked["causes"]]
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]

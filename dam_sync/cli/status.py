@@ -54,6 +54,7 @@ async def _in_full(output: Output, job: Path, options: RunOptions) -> int:
     code = data.get("stopped", {}).get("exit code")
     unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
     stood = {"unfinished": unfinished, "parked": parked, "running": running, "waves": waves, "code": code}
+    stood["waiting"] = data["now"].get("open", 0)
     output.next(*after_status(str(job), begun=bool(data["runs"]), **stood))
     return 0
 
@@ -124,6 +125,8 @@ def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:
     """Why the last run is not complete, and what to do about it."""
     if stopped is None:
         return
+    from dam_sync.report.sentences import about_stopped  # loads the options of a run
+
     output.say(about_stopped(stopped["run"], stopped["command"], stopped["started"], stopped["reason"]))
     if stopped["hint"]:
         output.say(f"hint: {stopped['hint']}")

@@ -162,10 +162,11 @@ def after_status(
     waves: Sequence[Mapping[str, Any]] = (),
     code: int | None = None,
     begun: bool = True,
+    waiting: int = 0,
 ) -> list[str]:
     """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
     or verify. unfinished: its command; running: it is under way, so nothing else can start; begun: there was a run,
-    without which there is nothing to verify;
+    without which there is nothing to verify; waiting: how many assets the next run will write or try again;
     code: the exit code of what stopped it: files and credentials are checked before it is tried again, and after a
     safety stop people see first what a run would do."""
     verb, _, number = unfinished.partition(" ")
@@ -178,6 +179,8 @@ def after_status(
         return [_line("check", job), again] if code in TO_CORRECT else [again]
     if parked:
         return [_line("errors", job)]
+    if waiting and not waves:
+        return [_line("run", job)]
     for row in waves:
         if row["next"]:
             return [_line(row["next"], job, f"--wave {shlex.quote(row['wave'])}")]

@@ -192,7 +192,10 @@ def test_an_asset_is_deleted_between_listing_and_reading(tmp_path: Path, gone: b
             assert len(job.retried()) == 3
             return
         job.source_call("DELETE", "/api/dam/medias/8802")
-        job.ran("errors", "--retry", code=0)
+        run = f"next: dam-sync run {job.pair.job}"
+        job.ran("errors", "--retry", code=0).says("will be tried again by the next run", run)
+        job.ran("errors", code=0).says("nothing is parked", "for the next run", run)
+        job.ran("status", code=0).says(run)
         assert job.run().data["counts"]["skipped"] == 1
         assert len(job.pair.target.assets) == 2
         assert duplicates(job.pair.target.assets) == []

@@ -119,6 +119,10 @@ def test_a_decision_needs_no_file_of_pins(tmp_path: Path, command: Command) -> N
         wrote = job.pair.cli("map", "sheet", path, "-o", str(sheet))
         assert f"next: dam-sync map sheet {path} --import {sheet}" in wrote.stderr
         write(sheet, [{**row, "decision": "Worldwide" if row["source"] == "France" else ""} for row in read(sheet)])
+        empty = tmp_path / "empty.csv"
+        write(empty, [{**row, "decision": ""} for row in read(sheet)])
+        none = job.pair.cli("map", "sheet", path, "--import", str(empty)).stderr
+        assert f"next: dam-sync map sheet {path} --import {empty}" in none, "decisions are still to be written"
         done = job.pair.cli("map", "sheet", path, "--import", str(sheet))
         pins = tmp_path / "country.pins.csv"
         assert f"1 pin added or changed in {pins}" in done.stdout
@@ -128,6 +132,20 @@ def test_a_decision_needs_no_file_of_pins(tmp_path: Path, command: Command) -> N
         assert "does not name" in again, "the decisions of a file that nobody reads are not overwritten"
         sheet.write_text(sheet.read_text(encoding="utf-8") + "Worldwide\n", encoding="utf-8")
         assert "fewer cells" in job.pair.cli("map", "sheet", path, "--import", str(sheet), check=2).stderr
+
+
+def test_a_sheet_says_when_the_services_were_read_and_reads_them_again(tmp_path: Path, command: Command) -> None:
+    with small(tmp_path, [photo(1, country="France")], command=command) as job:
+        path, sheet = str(job.pair.job), tmp_path / "terms.csv"
+        assert "`--refresh` reads them again" in job.pair.cli("map", "sheet", path, "-o", str(sheet)).stdout
+        (kept,) = tmp_path.rglob("*.sample.jsonl")
+        kept.write_text(kept.read_text(encoding="utf-8").replace("Worldwide", "Elsewhere"), encoding="utf-8")
+        write(sheet, [{**row, "decision": "Worldwide" if row["source"] == "France" else ""} for row in read(sheet)])
+        refused = job.pair.cli("map", "sheet", path, "--import", str(sheet), check=2).stderr
+        assert "has no term 'Worldwide'" in refused
+        assert "when the target was read, add --refresh" in refused
+        done = job.pair.cli("map", "sheet", path, "--import", str(sheet), "--refresh")
+        assert "1 pin added or changed" in done.stdout
 
 
 def read(path: Path) -> list[dict[str, str]]:

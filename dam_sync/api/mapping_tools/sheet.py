@@ -23,8 +23,10 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.model.values import Term
+from dam_sync.model.wording import timestamp_text
 
 COLUMNS = ("vocabulary", "source", "id", "assets", "found_by", "target", "candidates", "decision")
+SAMPLE = "2000"
 NEEDED = ("vocabulary", "source", "decision")
 WRITE_ONE = "write a sheet with `map sheet JOB -o FILE` and fill in its column `decision`"
 
@@ -64,12 +66,23 @@ class CountingIndex(TermIndex):
         return TermIndex.find(self, term, ways)
 
 
-async def write_sheet(path: Path | JobConfig, options: RunOptions, out: Path, sample: str = "2000") -> Counter[str]:
-    """Write the sheet of a job's mapping; how many terms are found, and by which way ("" for none). Reads a sample of
-    both services unless one is kept. Raises MappingError, and ConfigError if the mapping has no vocabularies."""
+@dataclass(frozen=True, slots=True)
+class WrittenSheet:
+    """ways: how many terms are found, and by which way ("" for none); taken: when both services were read."""
+
+    ways: Counter[str]
+    taken: str
+
+
+async def write_sheet(
+    path: Path | JobConfig, options: RunOptions, out: Path, sample: str = SAMPLE, *, refresh: bool = False
+) -> WrittenSheet:
+    """Write the sheet of a job's mapping. Reads a sample of both services unless one is kept, or with `refresh`. Raises
+    MappingError, and ConfigError if the mapping has no vocabularies."""
     job = job_of(path, options.connectors)
     reading = reading_of_job(job)
-    kept = kept_sample(job) or await take_sample(job, options, sample)
+    kept = None if refresh else kept_sample(job)
+    kept = kept or await take_sample(job, options, sample)
     document, crosswalk = compile_reading(reading, kept.source, kept.target)
     if not crosswalk.rules:
         raise ConfigError(f"{document.written.file} has no vocabularies", hint="`map suggest JOB` suggests some")
@@ -79,7 +92,7 @@ async def write_sheet(path: Path | JobConfig, options: RunOptions, out: Path, sa
         for row in _rows(crosswalk, kept):
             ways[row.found_by] += 1
             writer.writerow(row.cells)
-    return ways
+    return WrittenSheet(ways, kept.taken)
 
 
 def _rows(crosswalk: Crosswalk, kept: KeptSample) -> list[SheetRow]:
@@ -111,12 +124,15 @@ class ImportedPins:
     unread: tuple[str, ...]
 
 
-async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path, sample: str = "2000") -> ImportedPins:
+async def import_sheet(
+    path: Path | JobConfig, options: RunOptions, sheet: Path, sample: str = SAMPLE, *, refresh: bool = False
+) -> ImportedPins:
     """Add the decisions of a sheet to the pins of the mapping, in a new file where the mapping names none. Nothing is
     written if any row is faulty. Raises ConfigError with file and line."""
     job = job_of(path, options.connectors)
     reading = reading_of_job(job)
-    kept = kept_sample(job) or await take_sample(job, options, sample)
+    kept = None if refresh else kept_sample(job)
+    kept = kept or await take_sample(job, options, sample)
     document, crosswalk = compile_reading(reading, kept.source, kept.target)
     folder = job.given_mapping.folder if job.given_mapping else job.mapping_path.parent
     indexes = {rule.target: _counting(kept, rule.target) for rule in crosswalk.rules.values()}
@@ -127,7 +143,7 @@ async def import_sheet(path: Path | JobConfig, options: RunOptions, sheet: Path,
                 raise ConfigError(f"{sheet}:{line}: the line has fewer cells than the first one", hint=WRITE_ONE)
             name, source, decision = (unguarded(row[column] or "").strip() for column in NEEDED)
             if decision:
-                _refuse(f"{sheet}:{line}", document, crosswalk, indexes, name, decision)
+                _refuse(f"{sheet}:{line}", crosswalk, indexes, name, decision, kept.taken)
                 decided.setdefault(name, {})[source] = decision
     written: dict[Path, int] = {}
     files = {name: folder / (document.body.vocabularies[name].pins or _new_pins(name)) for name in decided}
@@ -158,19 +174,21 @@ def _naming_pins(document: MappingDocument, name: str) -> str:
 
 def _refuse(
     place: str,
-    document: MappingDocument,
     crosswalk: Crosswalk,
     indexes: Mapping[str, TermIndex],
     name: str,
     decision: str,
+    taken: str,
 ) -> None:
-    """Raise ConfigError for a decision that cannot become a pin."""
-    spec = document.body.vocabularies.get(name)
-    if spec is None:
+    """Raise ConfigError for a decision that cannot become a pin. taken: when the terms of the target were read."""
+    rule = crosswalk.rules.get(name)
+    if rule is None:
         raise ConfigError(f"{place}: the mapping has no vocabulary {name!r}", hint=WRITE_ONE)
-    rule = crosswalk.rules[name]
     if TermIndex.find(indexes[rule.target], Term("?", "?"), Matching(("pin",), {"?": decision})) is None:
-        hint = "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates"
+        hint = (
+            "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates; "
+            f"if the term was added since {timestamp_text(taken)}, when the target was read, add --refresh"
+        )
         raise ConfigError(f"{place}: the target's {rule.target} has no term {decision!r}", hint=hint)
 
 

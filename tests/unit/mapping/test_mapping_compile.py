@@ -97,7 +97,8 @@ unmapped: fail
         "mapping.yaml:20:62: fields.subject.pipe[1]: unknown vocabulary subjcet; did you mean subject?",
         "mapping.yaml:20:47: fields.subject.pipe[0]: a term has no labl; did you mean label? (fields.keywords[])",
         "mapping.yaml:24:9: fields.country.from[1]: the source has no field land",
-        "mapping.yaml:25:12: fields.country.pipe[0]: unknown lookup country",
+        "mapping.yaml:25:12: fields.country.pipe[0]: unknown lookup country; country is a vocabulary: "
+        "use {vocabulary: country}",
         "mapping.yaml:26:34: tags.pipe[0]: trim takes text, not a row (fields.dims)",
         "mapping.yaml:27:41: placements.as: the target has no containers of kind folder; known: category, collection",
         "mapping.yaml:29:12: security.groups.const: not in the list: “stuff” is not one of the target's; did "
