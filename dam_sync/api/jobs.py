@@ -11,6 +11,7 @@ import anyio
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
+from dam_sync.api.given_up import settle_given_up
 from dam_sync.api.job_file import job_of
 from dam_sync.api.plans.plan_file import PLAN, write_plan
 from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate
@@ -28,7 +29,6 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.call_budget import advise
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
-from dam_sync.engine.guards.missing import settle_given_up
 from dam_sync.engine.guards.preflight import (
     refuse_before_run,
     refuse_before_verify,

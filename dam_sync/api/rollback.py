@@ -12,6 +12,7 @@ import anyio
 
 from dam_sync.api.atomic_io import csv_file, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
+from dam_sync.api.given_up import listed_writes
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import RESUME_PAUSE, copy_state
 from dam_sync.api.reports.kept_reports import keep_rollback
@@ -39,7 +40,6 @@ from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 
-PAGE = 500
 RUNS = ("run", "only")  # commands that write to the target
 COLUMNS = ("asset", "target", "what", "reason")
 RESUMED_NOTE = "the rollback was resumed: what was undone before it was interrupted is not counted again"
@@ -204,7 +204,7 @@ class _Undoing:
 async def preview_rollback(path: Path | JobConfig, options: RunOptions, asked: RollbackRequest) -> RollbackReport:
     """What would be undone, by the ledger; the target is asked for no asset. Writes nothing."""
     job = job_of(path, options.connectors)
-    async with _copied(job, options, asked) as undoing, _listed(undoing) as listed:
+    async with _copied(job, options, asked) as undoing, listed_writes(undoing.store, undoing.row.id) as listed:
         return await undoing.preview(listed)
 
 
@@ -216,7 +216,7 @@ async def rollback_job(path: Path | JobConfig, options: RunOptions, asked: Rollb
         limit_of(asked.max_deletes)
     prove_writable(asked.output, "the list")
     over = _copied(job, options, asked) if asked.dry_run else _opened(job, options, asked)
-    async with over as undoing, _listed(undoing) as listed:
+    async with over as undoing, listed_writes(undoing.store, undoing.row.id) as listed:
         report = await undoing.execute(listed)
         if asked.output is not None:
             _write_stays(asked.output, listed)
@@ -275,22 +275,6 @@ async def _copied(job: JobConfig, options: RunOptions, asked: RollbackRequest) -
         counted = await counting(store, options)
         opened = await stack.enter_async_context(connected(job, counted, dry=True))
         yield _Undoing(opened, store, row, asked, counted, began)
-
-
-@asynccontextmanager
-async def _listed(undoing: _Undoing) -> AsyncIterator[UndoList]:
-    """What the run wrote."""
-    with scratch_dir("rollback") as folder:
-        listed = UndoList(folder / "undo.db", undoing.row.id)
-        try:
-            after = 0
-            while rows := await undoing.store.ledger(after, PAGE):
-                after = rows[-1].seq
-                listed.add(rows)
-            listed.complete()
-            yield listed
-        finally:
-            listed.close()
 
 
 async def _run_of(store: SqlStore, number: int) -> RunRow:

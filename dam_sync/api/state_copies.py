@@ -23,6 +23,7 @@ from dam_sync.model.values import instant_text, parse_instant
 from dam_sync.store.base import Storage
 from dam_sync.store.file.contents import refuse_damaged, refuse_strange_values
 from dam_sync.store.file.database import HELPERS, vacuum
+from dam_sync.store.file.restored import OPENED
 from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
@@ -32,7 +33,7 @@ async def job_export(path: Path | JobConfig, target: Path, clock: Clock = SYSTEM
     """`state JOB export`: write a complete copy, without the lease of a run, even during a run."""
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=True) as store:
-        await store.copy_to(target)
+        await store.copy_to(target, to_keep=True)
     _note_copy(job, target, clock)
     return {"state": job.state_name, "copy": str(target), "bytes": target.stat().st_size}
 
@@ -93,7 +94,7 @@ async def job_import(path: Path | JobConfig, export: Path, clock: Clock = SYSTEM
         await _replace(fresh, job.state_place, clock)
         _note_copy(job, export, clock)
     finally:
-        for name in ("", *HELPERS):
+        for name in ("", *HELPERS, OPENED):
             fresh.with_name(fresh.name + name).unlink(missing_ok=True)
     async with existing_store(job, clock, read_only=True) as store:
         links = await store.link_count()
@@ -120,7 +121,7 @@ async def _put_aside(job: JobConfig, clock: Clock) -> Path | None:
         _refuse_no_state(job.state_place)
     async with existing_store(job, clock) as store:
         run = await store.begin(job.name, "import")
-        await store.copy_to(kept)
+        await store.copy_to(kept, to_keep=True)
         await store.finish(run.id, None, listed=False)
     return kept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 WATERMARK = "watermark"  # the time since when the next run lists changes
 IMPORTED = "imported"  # the state was restored from an export, which may be older than the last write
-PLACE = "place"  # the numbers that a server gave to the state, by which a restored one is known
+PLACE = "place"  # the numbers that a server or a file system gave to the state, by which a restored one is known
 ORIGIN = "origin"  # the source name used in our markers; it stays if the source is renamed
 MAPPING = "mapping"  # the digest of the mapping with which assets were written
 SCHEMA = "schema"  # the parts of both schemas that the mapping uses

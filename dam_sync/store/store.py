@@ -34,6 +34,7 @@ from dam_sync.store.file.database import (
     transaction,
     translate_errors,
 )
+from dam_sync.store.file.restored import forget_place, is_restored, note_import, note_place
 from dam_sync.store.file.threads import ReaderThread
 from dam_sync.store.hints import HintRepository
 from dam_sync.store.journal import JournalRepository
@@ -144,10 +145,10 @@ class SqlStore(
         if self._database.writer is not None:  # last, so that SQLite can tidy up its helper files
             await self._database.writer.close()
 
-    async def copy_to(self, path: Path) -> None:
-        """Write a consistent snapshot to a new file, in which no run is held; for dry runs. Raises ConfigError if there
-        is a file already."""
-        await asyncio.to_thread(_copy, self._database, path)
+    async def copy_to(self, path: Path, *, to_keep: bool = False) -> None:
+        """Write a consistent snapshot to a new file, in which no run is held; for dry runs. to_keep: for a backup,
+        which may be older than the last write once it is used. Raises ConfigError if there is a file already."""
+        await asyncio.to_thread(_copy, self._database, path, to_keep=to_keep)
 
     @property
     def path(self) -> Path:
@@ -186,10 +187,12 @@ def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> 
     else:
         _refuse_others(path)
     make_file(path)
-    if _version(path, storage, read_only=False) < VERSION:
-        with translate_errors(path), connected(storage.engine(path)) as connection:
+    outdated = _version(path, storage, read_only=False) < VERSION
+    with translate_errors(path), connected(storage.engine(path)) as connection:
+        if outdated:
             _refuse_while_running(connection, clock, storage)
             migrate(connection)
+        note_place(connection, path)
 
 
 def _refuse_others(path: Path) -> None:
@@ -220,25 +223,25 @@ def _refuse_while_running(connection: Connection, clock: Clock, storage: Storage
         raise StoreBusy(f"process {row.pid} on {row.host} is using this state, {OUTDATED}", hint=UNTIL_DONE)
 
 
-def _copy(database: Database, target: Path) -> None:
+def _copy(database: Database, target: Path, *, to_keep: bool) -> None:
     if os.path.lexists(target):
         raise ConfigError(f"the file {target} already exists", hint="name a new file")
     make_file(target, COPY, new=True)
     try:
-        _copy_into(database, target)
+        _copy_into(database, target, to_keep=to_keep)
     except BaseException:
         for ending in ("", *HELPERS):
             target.with_name(target.name + ending).unlink(missing_ok=True)
         raise
 
 
-def _copy_into(database: Database, target: Path) -> None:
+def _copy_into(database: Database, target: Path, *, to_keep: bool) -> None:
     storage = database.storage
     if database.server is not None:
         from dam_sync.store.server.store import copy_to_file
 
-        copy_to_file(database.server, target, storage)
-        _release_runs(database, target)
+        restored = copy_to_file(database.server, target, storage)
+        _detach(database, target, restored=restored or to_keep)
         return
     with (
         translate_errors(target, COPY),
@@ -248,13 +251,18 @@ def _copy_into(database: Database, target: Path) -> None:
     ):
         version_of(connection)  # from here on a consistent state is read, whoever writes meanwhile
         raw_of(connection).backup(raw, pages=storage.copied_pages)
-    _release_runs(database, target)
+        restored = is_restored(connection, database.path)
+    _detach(database, target, restored=restored or to_keep)
 
 
-def _release_runs(database: Database, target: Path) -> None:
+def _detach(database: Database, target: Path, *, restored: bool) -> None:
+    """A copy holds no run and has no place yet. restored: it may be older than the last write."""
     with (
         translate_errors(target, COPY),
         connected(database.storage.engine(target)) as connection,
         transaction(connection),
     ):
         let_go_of_runs(connection, stamp(database.clock.now()))
+        forget_place(connection)
+        if restored:
+            note_import(connection)

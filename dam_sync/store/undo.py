@@ -140,6 +140,21 @@ class UndoRepository(Repository):
 
         return await self._read(job)
 
+    async def begun_undos(self) -> dict[int, frozenset[str]]:
+        """Ids at the target of assets that a rollback had begun to undo and did not complete, by the run to be
+        undone."""
+        begun = JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True)
+
+        def job(c: Connection) -> dict[int, frozenset[str]]:
+            found: dict[int, set[str]] = {}
+            for scope in c.execute(select(JOURNAL.c.scope).where(begun).distinct()).scalars():
+                run, _, target = scope.removeprefix(UNDO_SCOPE).partition(":")
+                if target:  # otherwise that of the whole rollback
+                    found.setdefault(int(run), set()).add(target)
+            return {run: frozenset(targets) for run, targets in found.items()}
+
+        return await self._read(job)
+
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))

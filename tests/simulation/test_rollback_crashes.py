@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,3 +142,34 @@ def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
     twice = {row: number for row, number in Counter(rows).items() if number > 1 and row[0] in UNIQUE}
     if twice:
         yield f"written twice: {twice}"
+
+
+@pytest.mark.parametrize("kind", KINDS if EVERYTHING else KINDS[2:3])
+def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+) -> None:
+    """Also of an asset that had its earlier values again, and of which the state did not know yet."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    edits = EDITS[kind] if EVERYTHING else EDITS[kind][-8:]
+    with scene(tmp_path / "reference", kind, edits, exposure=ACCEPTED) as job:
+        job.edit("source")
+        job.run(full=True)
+        before, differs = held(job.target), job.verify()["differences"]
+        every = [point for point in Rolling(job, 2).live().points() if point.kind == CALL or point.when == AFTER]
+    plans = [(point,) for point in random.Random(f"{SEED} {kind}").sample(every, min(3 * EACH_CASE, len(every)))]
+    with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
+        job.edit("source")
+        job.run(full=True)
+        came = list(branches(Rolling(job, 2), plans, partial(given_up, job, before, differs)))
+    assert len(came) == len(plans)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def given_up(job: Scene, before: Mapping[str, Mapping[str, Any]], differs: Sequence[Any], plan: Plan) -> Branch:
+    report = job.run(accept_changes=True)
+    faults = [f"parked {report.parked}"] if report.parked else []
+    faults += [f"differs: {each}" for each in job.verify()["differences"] if each not in differs]
+    faults += [f"gone: {asset}" for asset in before.keys() - held(job.target).keys()]
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])

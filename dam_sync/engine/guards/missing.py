@@ -79,7 +79,7 @@ class MissingMonitor:
             raise
 
 
-async def settle_given_up(context: RunContext) -> None:
+async def settle_begun_removals(context: RunContext) -> None:
     """Of a rollback that was given up: an asset that it had just moved to the trash, without recording it, has no link
     any more, so that the run creates it again. Safe to repeat."""
     store = context.store

@@ -45,6 +45,7 @@ VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, beside
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
 PASSING = journal_names.silent("status on its way")
+RETURNING = journal_names.silent("returning")  # a write that may be repeated leaves no intent
 FILE_PATHS = frozenset({"file", "versions"})
 
 
@@ -192,6 +193,7 @@ class AssetUndoer:
         undo, older = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
             return UndoneAsset(KEPT, undo.obstacles)
+        await note_fact(self._journal(written), RETURNING, True)
         await self._update(undo, actual)
         await self._detach(undo)
         if undo.trash:

@@ -20,7 +20,7 @@ from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
-from dam_sync.store.server.restored import is_restored, note_import, note_place
+from dam_sync.store.server.restored import is_restored, note_place
 from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
@@ -87,8 +87,9 @@ def refuse_unwritable(server: StateServer, schemas: Sequence[str]) -> None:
         refuse_missing_rights(connection, server, write=True, schemas=schemas)
 
 
-def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
-    """Write a consistent snapshot into a new file of SQLite, and compare both. Raises IntegrityError."""
+def copy_to_file(server: StateServer, target: Path, storage: Storage) -> bool:
+    """Write a consistent snapshot into a new file of SQLite, and compare both; whether it is of a restored state.
+    Raises IntegrityError."""
     with (
         translate_errors(target),
         _connected(server) as source,
@@ -98,8 +99,7 @@ def copy_to_file(server: StateServer, target: Path, storage: Storage) -> None:
         migrations.migrate(copy)
         with transaction(copy), _without_triggers(copy):
             copy_rows(source, copy)
-            if is_restored(source, server):
-                note_import(copy)
+        return is_restored(source, server)
 
 
 def restore(server: StateServer, file: Path, clock: Clock, storage: Storage) -> None:

@@ -153,9 +153,10 @@ def _url(database: str) -> str:
 
 def put_aside(job: Path) -> Path | None:
     """For a child process: a copy of a state on a server, which the job file leads to from now on. Its other name for
-    `bring_back`, None for a file."""
+    `bring_back`, None for a file, of which there is a copy already."""
     place = place_of(job)
     if isinstance(place, Path):
+        _forget_place(place)
         return None
     copy_state(place, replace(place, database=f"{place.database}{COPY}"))
     aside = job.with_name(f"{job.name}-aside")
@@ -163,6 +164,14 @@ def put_aside(job: Path) -> Path | None:
     text = aside.read_text(encoding="utf-8")
     job.write_text(text.replace(f"/{place.database}?", f"/{place.database}{COPY}?"), encoding="utf-8")
     return aside
+
+
+def _forget_place(copy: Path) -> None:
+    """A copied file is no restore: it goes on."""
+    copy.with_name(f"{copy.name}.opened").unlink(missing_ok=True)
+    if copy.exists():
+        with closing(sqlite3.connect(copy)) as connection, connection:
+            connection.execute("DELETE FROM note WHERE key = 'place'")
 
 
 def bring_back(job: Path, aside: Path | None) -> None:
