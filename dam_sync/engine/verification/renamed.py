@@ -1,5 +1,5 @@
-"""What a verification finds of terms and containers that others renamed at the target: the same ones, by other names.
-Pure."""
+"""What a verification finds of terms and containers that have another name at the target: the same ones, renamed there
+by others, or kept under the old name by a target that cannot rename them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.verification.patterns import RENAMED
+from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, Draft, Placement
@@ -34,7 +34,8 @@ class Renamed:
         places = dict(self._places(draft.placements))
         for one, now in sorted(places.items(), key=str):
             texts = [f"{each.kind}:{each.text}" for each in (one, now)]
-            found.append(Difference("placements", texts[0], texts[1], pattern=RENAMED))
+            renames = now.kind in self.context.target.capabilities.renames
+            found.append(Difference("placements", texts[0], texts[1], pattern=RENAMED if renames else OTHER_NAME))
         fields = dict(draft.fields)
         for (key, position), (vocabulary, path) in drafted.unmade.items():
             term = self._standing(key, vocabulary, path)

@@ -1,4 +1,4 @@
-"""Which terms a verification reports as renamed at the target."""
+"""Which terms and containers a verification reports as renamed at the target."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.verification.patterns import RENAMED
+from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
 from dam_sync.engine.verification.renamed import Renamed
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, VocabularyRule, recall_key
-from dam_sync.model.asset import Asset, AssetId, Draft, Revision
+from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Term
-from dam_sync.store.rows import TERM
+from dam_sync.store.rows import CONTAINER, TERM
 
 RULE = VocabularyRule("region", "region")
 ORIGIN, WANTED = Term("France", "s1/s2", ("Europe", "France")), ("Europe", "France")
@@ -42,3 +42,24 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(held: T
     )
     draft, found = Renamed(context, asset, actual, {"region": index}).of(drafted)
     assert (draft.fields["region"], [each.pattern for each in found]) == (held, patterns)
+
+
+@pytest.mark.parametrize(("renames", "pattern"), [({"section"}, RENAMED), (set(), OTHER_NAME)])
+def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(renames: set[str], pattern: str) -> None:
+    """The name at the source may have changed since, and the target has no call to follow it."""
+    origin, wanted = Placement("category", ("New",), "s1"), Placement("section", ("New",))
+    held = Placement("section", ("Old",), "t1")
+    known = {(CONTAINER, "category", "s1"): SimpleNamespace(place="section", target="t1")}
+    counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
+    able = SimpleNamespace(renames=renames)
+    context: Any = SimpleNamespace(
+        counterparts=counterparts,
+        crosswalk=SimpleNamespace(placed=lambda _: [wanted]),
+        target=SimpleNamespace(capabilities=able),
+        target_schema=Schema({}),
+    )
+    actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", placements=frozenset({held}))
+    asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", placements=frozenset({origin}))
+    drafted = Drafted(Draft(None, "a.jpg", placements=frozenset({wanted})))
+    draft, found = Renamed(context, asset, actual, {}).of(drafted)
+    assert (draft.placements, [each.pattern for each in found]) == (frozenset({held}), [pattern])
