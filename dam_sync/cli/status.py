@@ -125,8 +125,6 @@ def _show_stopped(output: Output, stopped: Mapping[str, Any] | None) -> None:
     """Why the last run is not complete, and what to do about it."""
     if stopped is None:
         return
-    from dam_sync.report.sentences import about_stopped  # loads the options of a run
-
     output.say(about_stopped(stopped["run"], stopped["command"], stopped["started"], stopped["reason"]))
     if stopped["hint"]:
         output.say(f"hint: {stopped['hint']}")
