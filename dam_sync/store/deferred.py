@@ -12,6 +12,7 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import MEMBER_READINGS
+from dam_sync.store.notes import put_note
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement, listed_statement
@@ -289,9 +290,7 @@ def _readings(c: Connection) -> _Readings:
 
 
 def _keep_readings(c: Connection, readings: _Readings) -> None:
-    value = to_text([readings.now, readings.base, readings.ended])
-    kept = upsert(META).values(key=MEMBER_READINGS, value=value)
-    c.execute(kept.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+    put_note(c, MEMBER_READINGS, [readings.now, readings.base, readings.ended])
 
 
 def add_placements(c: Connection, rows: Sequence[tuple[Placement, AssetId, bool]]) -> None:

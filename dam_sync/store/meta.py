@@ -8,19 +8,15 @@ from sqlalchemy import Connection, bindparam, exists, func, select
 from sqlmodel import SQLModel
 
 from dam_sync.model.values import Json
-from dam_sync.store.base import Repository, from_text, to_text
+from dam_sync.store.base import Repository, from_text
 from dam_sync.store.migrations import version_of
 from dam_sync.store.note_keys import WATERMARK
+from dam_sync.store.notes import put_note
 from dam_sync.store.runs import open_rows
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, MEMBER, META, NAME, RUN, SHARD, WORK
-from dam_sync.store.upsert import upsert
 
 _GET = PreparedStatement(select(META.c.value).where(META.c.key == bindparam("of")))
-_NEW = upsert(META)
-_SET = PreparedStatement(
-    _NEW.on_conflict_do_update(index_elements=["key"], set_={"value": _NEW.excluded.value}), ("key", "value")
-)
 
 
 class Meta(Repository):
@@ -28,8 +24,7 @@ class Meta(Repository):
 
     async def set_meta(self, key: str, value: Json) -> None:
         """Store a fact, replacing the previous value."""
-        text = to_text(value)
-        await self._write(lambda c: _SET.run(c, key=key, value=text) and None)
+        await self._write(lambda c: put_note(c, key, value))
 
     async def get_meta(self, key: str) -> Json:
         """The fact, or None."""

@@ -34,7 +34,7 @@ from dam_sync.store.file.database import (
     transaction,
     translate_errors,
 )
-from dam_sync.store.file.restored import forget_place, is_restored, note_import, note_place
+from dam_sync.store.file.restored import forget_place, is_restored, note_place
 from dam_sync.store.file.threads import ReaderThread
 from dam_sync.store.hints import HintRepository
 from dam_sync.store.journal import JournalRepository
@@ -43,6 +43,7 @@ from dam_sync.store.links import FilenameRepository, LinkRepository
 from dam_sync.store.listing import Shards
 from dam_sync.store.meta import Meta
 from dam_sync.store.migrations import VERSION, checked_version, migrate, version_of
+from dam_sync.store.notes import note_import
 from dam_sync.store.planned import PlannedRepository
 from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, delete, select
 
-from dam_sync.store.base import from_text, to_text
+from dam_sync.store.base import from_text
 from dam_sync.store.file.database import NO_LINK, OWNER_FILE, transaction
-from dam_sync.store.note_keys import IMPORTED, PLACE
+from dam_sync.store.note_keys import PLACE
+from dam_sync.store.notes import note_import, put_note
 from dam_sync.store.tables import META
-from dam_sync.store.upsert import upsert
 
 OPENED = ".opened"  # the end of the name of the file next to the state
 _LONGEST = 20  # digits of a number
@@ -44,7 +44,7 @@ def note_place(connection: Connection, path: Path) -> None:
         if _is_restored(noted, here):
             note_import(connection)
         opened = max(here.opened, noted.opened if noted else 0) + 1
-        _put(connection, PLACE, to_text([opened, here.state, here.beside]))
+        put_note(connection, PLACE, [opened, here.state, here.beside])
     with suppress(OSError):  # without it, less is noticed
         _write(beside, opened)  # after the commit: a process that is killed in between leaves the smaller number here
 
@@ -53,11 +53,6 @@ def is_restored(connection: Connection, path: Path) -> bool:
     """Whether the state was restored since it was last opened to be written."""
     here = _here(path, path.with_name(path.name + OPENED), os.O_RDONLY)
     return here is not None and _is_restored(_noted(connection), here)
-
-
-def note_import(connection: Connection) -> None:
-    """The state, or a copy of it, may be older than the last write."""
-    _put(connection, IMPORTED, to_text(True))
 
 
 def forget_place(connection: Connection) -> None:
@@ -96,8 +91,3 @@ def _noted(connection: Connection) -> _Place | None:
     found = connection.execute(select(META.c.value).where(META.c.key == PLACE)).scalar()
     place = None if found is None else from_text(found)
     return _Place(*map(int, place)) if isinstance(place, list) else None  # a text: that of a server
-
-
-def _put(connection: Connection, key: str, value: str) -> None:
-    row = upsert(META).values(key=key, value=value)
-    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": value}))

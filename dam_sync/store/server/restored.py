@@ -10,12 +10,13 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.base import to_text
-from dam_sync.store.note_keys import IMPORTED, PLACE
+from dam_sync.model.values import Json
+from dam_sync.store.base import from_text
+from dam_sync.store.note_keys import PLACE
+from dam_sync.store.notes import note_import, put_note
 from dam_sync.store.server.database import raw_of, writing
 from dam_sync.store.server.schema import VERSION_TABLE
 from dam_sync.store.tables import META
-from dam_sync.store.upsert import upsert
 
 _NUMBERS = "SELECT oid || '/' || %s::regclass::oid FROM pg_database WHERE datname = current_database()"
 
@@ -27,7 +28,7 @@ def note_place(connection: Connection, server: StateServer) -> None:
     with writing(connection, server):
         if is_restored(connection, server):
             note_import(connection)
-        _put(connection, PLACE, _place(connection, server))
+        put_note(connection, PLACE, _place(connection, server))
 
 
 def is_restored(connection: Connection, server: StateServer) -> bool:
@@ -36,22 +37,12 @@ def is_restored(connection: Connection, server: StateServer) -> bool:
     return noted is not None and noted != _place(connection, server)
 
 
-def note_import(connection: Connection) -> None:
-    """The state, or a copy of it, may be older than the last write."""
-    _put(connection, IMPORTED, to_text(True))
-
-
 def _place(connection: Connection, server: StateServer) -> str:
     row = raw_of(connection).execute(_NUMBERS, (f'"{server.schema}".{VERSION_TABLE}',)).fetchone()
-    return to_text("" if row is None else row[0])
+    return "" if row is None else str(row[0])
 
 
-def _noted(connection: Connection, server: StateServer) -> str | None:
+def _noted(connection: Connection, server: StateServer) -> Json:
     chosen = f'SELECT value FROM "{server.schema}".{META.name} WHERE key = %s'
     row = raw_of(connection).execute(chosen.encode(), (PLACE,)).fetchone()
-    return None if row is None else str(row[0])
-
-
-def _put(connection: Connection, key: str, value: str) -> None:
-    row = upsert(META).values(key=key, value=value)
-    connection.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+    return None if row is None else from_text(str(row[0]))

@@ -27,12 +27,12 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
 
 from dam_sync.model.errors import SafetyStop, StoreUnreachable, WorkerLost
-from dam_sync.store.base import Database, Repository, from_text, to_text
+from dam_sync.store.base import Database, Repository, from_text
 from dam_sync.store.note_keys import WORKERS
+from dam_sync.store.notes import put_note
 from dam_sync.store.rows import Work
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import META, RUN, WORK
-from dam_sync.store.upsert import upsert
 
 STILL = timedelta(seconds=15)  # without a new heartbeat a worker sends nothing that writes; less than `ALIVE`
 WAIT_SECONDS = 0.1  # between two looks at the processes of workers
@@ -69,11 +69,8 @@ class WorkerRepository(Repository):
 
     async def note_workers(self, processes: Sequence[WorkerProcess]) -> None:
         """Remember where the workers of this run are, for a process that takes it over; none if all ended cleanly."""
-        value = to_text([astuple(each) for each in processes])
-        row = upsert(META).values(key=WORKERS, value=value)
-        row = row.on_conflict_do_update(index_elements=["key"], set_={"value": value})
-        chosen = row if processes else delete(META).where(META.c.key == WORKERS)
-        await self._write(lambda c: c.execute(chosen) and None)
+        none, noted = delete(META).where(META.c.key == WORKERS), [list(astuple(each)) for each in processes]
+        await self._write(lambda c: put_note(c, WORKERS, noted) if noted else c.execute(none) and None)
 
     async def take_back(self, work: Work) -> bool:
         """Take an asset back from the worker that has it; what that one tries to record from now on is refused. Returns
