@@ -120,15 +120,25 @@ def foreign_edits(
 ) -> list[str]:
     """Fields about to become `wanted` whose current value is none of those we wrote or intended to write `before`. A
     value that is already as wanted was written by us before a crash, or by somebody who wants the same: no edit is
-    lost."""
+    lost. Several `before`: an interrupted write intended the later ones, and may have stored a list in part."""
     wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
     edited = []
     for key in sorted(wanted):
         field = schema.fields.get(key)
         ours = [as_held(state.get(key), field, schema) for state in (*wrote, wanted)]
-        if field is not None and not _is_one_of(actual.fields.get(key), ours):
+        now = actual.fields.get(key)
+        if field is not None and not _is_one_of(now, ours) and not (len(wrote) > 1 and is_between(now, ours)):
             edited.append(key)
     return edited
+
+
+def is_between(now: Value | None, ours: Sequence[Value | None]) -> bool:
+    """Whether a list has all values that these lists share and none beyond them: some services write each value by a
+    call of its own."""
+    if not any(isinstance(each, tuple) for each in ours) or not isinstance(now, tuple | None):
+        return False
+    sets = [frozenset(canonical(each)) for each in ours]
+    return frozenset.intersection(*sets) <= frozenset(canonical(now)) <= frozenset.union(*sets)
 
 
 def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:

@@ -160,7 +160,8 @@ class ThreeWay:
             ours = {place for place in self.patch.placements_add if place.kind == kind}
             theirs = {place for place in self._placements() if place.kind == kind}
             known = ours.union(*before, self.schema.container_default)
-            if ours and theirs - known:
+            ids = {place.id for place in known if place.kind == kind and place.id}  # some keep an old name there
+            if ours and any(place.id not in ids for place in theirs - known):
                 wrote = placements_to_json(place for place in before[0] if place.kind == kind)
                 yield ValueConflict(f"{PLACEMENTS}{kind}", wrote, placements_to_json(ours), placements_to_json(theirs))
 

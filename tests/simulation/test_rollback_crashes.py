@@ -17,7 +17,7 @@ from tests.support.pairs import EVERY, EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.edits import EDITS, Edit, status
+from tests.support.virtual.edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.kept import ask
 from tests.support.virtual.removing import ASSETS, Removing, removing
@@ -106,6 +106,29 @@ def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(tm
         every = Rolling(job, 2).live().points()
     plans = [(point,) for point in every if point.kind == CALL and point.when == AFTER]
     with scene(tmp_path / "crashed", "b_documents", edits, exposure=exposure) as job:
+        before = held(job.target)
+        job.edit("source")
+        job.run(full=True)
+        came = list(branches(Rolling(job, 2), plans, partial(undone_entirely, job, before)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_them(tmp_path: Path) -> None:
+    """Service C has a record for each value, and one call that removes tags and one that adds them: the target has
+    neither what was there before nor what came after."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    more = field("keywords", ("harbour", "dawn", "pier", "quay"))
+    edits = (
+        Edit("two values more", "fields.keywords", more),
+        Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),
+    )
+    with scene(tmp_path / "reference", "c_brandlibrary", edits) as job:
+        job.edit("source")
+        job.run(full=True)
+        every = Rolling(job, 2).live().points()
+    plans = [(point,) for point in every if point.kind == CALL and point.when == AFTER]
+    with scene(tmp_path / "crashed", "c_brandlibrary", edits) as job:
         before = held(job.target)
         job.edit("source")
         job.run(full=True)

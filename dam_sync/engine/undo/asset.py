@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.compare import scope_of, statuses_between
+from dam_sync.engine.compare import is_between, scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
@@ -16,7 +16,7 @@ from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.removals.trash import TargetTrash, changed_parts, made_again
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.decide import CHANGED, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
+from dam_sync.engine.undo.decide import CHANGED, FIELDS, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Feature
@@ -46,6 +46,7 @@ OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
 PASSING = journal_names.silent("status on its way")
 RETURNING = journal_names.silent("returning")  # a write that may be repeated leaves no intent
+PARTS = journal_names.silent("lists and tags on their way")
 FILE_PATHS = frozenset({"file", "versions"})
 
 
@@ -187,6 +188,8 @@ class AssetUndoer:
         actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
+        if await self._journal(written).get(PARTS):
+            keep = {path: why for path, why in keep.items() if not self._is_partly_returned(path, undo, link, actual)}
         if "status" in keep and await self._is_on_the_way(undo, link, actual):
             del keep["status"]
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
@@ -250,6 +253,15 @@ class AssetUndoer:
         changed = [set(changed_parts(self.context, state, actual)) for state in states]
         return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
 
+    def _is_partly_returned(self, path: str, undo: Undo, link: LinkRow, actual: Asset) -> bool:
+        """Whether an attempt of this rollback that was killed may have left a list, or tags, like this: with values
+        from before the run and from after it."""
+        drafts = [draft_from_json(each.draft) for each in (link, undo.link) if each is not None]
+        if path == "tags":
+            return _all_in(actual.tags, [draft.tags for draft in drafts])
+        key = path.removeprefix(FIELDS)
+        return key != path and is_between(actual.fields.get(key), [draft.fields.get(key) for draft in drafts])
+
     async def _is_on_the_way(self, undo: Undo, link: LinkRow, actual: Asset) -> bool:
         """Whether an attempt of this rollback that was killed left the asset between two statuses."""
         begun = await self._journal(undo.written).get(PASSING)
@@ -310,6 +322,8 @@ class AssetUndoer:
             return
         if patch.status is not None and self.context.target_schema.status_ways:
             await note_fact(self._journal(undo.written), PASSING, True)
+        if patch.fields or patch.tags_add or patch.tags_remove:
+            await note_fact(self._journal(undo.written), PARTS, True)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
         with recording(WriteRecord(undo.written.target, back)):
@@ -367,6 +381,10 @@ class AssetUndoer:
         left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
         done = Undone(written.source, written.target, rows, fate, link, places, again, left)
         await self.context.store.undone(self.listed.run, done)
+
+
+def _all_in(now: frozenset[str], states: Sequence[frozenset[str]]) -> bool:
+    return frozenset.intersection(*states) <= now <= frozenset.union(*states)
 
 
 def _without_versions(undo: Undo, reason: Obstacle) -> Undo:

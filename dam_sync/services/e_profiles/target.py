@@ -127,10 +127,10 @@ class ProfilesTarget(ProfilesPart):
         if patch.fields:
             body = wire.metadata_body(patch.fields, await self.tenant.load())
             await self._put(facts.PUT_METADATA, asset, "metadata", body, tuple(body["fields"]))
+        if patch.tags_remove:  # first: one may be added in another case, which the service may take for the same
+            await self._tag(asset, facts.REMOVE_TAGS, patch.tags_remove)
         if patch.tags_add:
             await self._tag(asset, facts.ADD_TAGS, patch.tags_add)
-        if patch.tags_remove:
-            await self._tag(asset, facts.REMOVE_TAGS, patch.tags_remove)
         if patch.filename is not None:
             path = wire.asset_path(asset, "filename")
             await self.api.write(facts.PUT_FILENAME, path, {"filename": patch.filename}, asset=asset)

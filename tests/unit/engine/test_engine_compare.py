@@ -12,7 +12,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rig
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term
+from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
 
 LIMITS = Limits(page=100, pace=Pace())
 SCHEMA = Schema(
@@ -135,6 +135,17 @@ def test_what_is_as_wanted_already_is_no_foreign_edit() -> None:
     half_written = asset(fields={"title": "Ocean", "subject": ("Boat",)})
     assert foreign_edits([before], {"title": "Ocean", "subject": ("Ship",)}, half_written, SCHEMA) == []
     assert foreign_edits([before], {"title": None}, asset(fields={}), SCHEMA) == []
+
+
+def test_a_list_of_which_an_interrupted_write_stored_some_values_is_no_foreign_edit() -> None:
+    """Some services have a call for each value."""
+    before: list[dict[str, Json]] = [{"subject": ["Boat", "Pier"]}, {"subject": ["Boat", "Ship", "Sail"]}]
+    wanted: dict[str, Value | None] = {"subject": ("Boat", "Ship", "Sail")}
+    half = asset(fields={"subject": ("Boat", "Ship")})
+    assert foreign_edits(before, wanted, half, SCHEMA) == []
+    assert foreign_edits([before[0]], wanted, half, SCHEMA) == ["subject"], "nothing was interrupted"
+    for values in (("Boat", "Ship", "Lake"), ("Ship", "Sail")):
+        assert foreign_edits(before, wanted, asset(fields={"subject": values}), SCHEMA) == ["subject"]
 
 
 def test_a_text_of_which_some_languages_were_written_before_a_crash_is_no_foreign_edit() -> None:

@@ -441,3 +441,12 @@ PARTS: Mapping[str, Any] = {
     "status": lambda one: one.status,
     "release": lambda one: one.rights.release_at,
 }
+
+
+def test_the_container_of_an_asset_is_the_same_under_the_name_that_it_keeps_at_the_target() -> None:
+    """A section of service C, whose container was renamed at the source while the asset was created."""
+    draft = replace(BEFORE, placements=frozenset({Placement("folder", ("New",), "f1")}))
+    there = Asset(AssetId("1"), Revision("r"), placements=frozenset({Placement("folder", ("Old",), "f1")}))
+    patch = Patch(placements_add=draft.placements)
+    three = ThreeWay([draft_to_json(draft)], draft, patch, there, Files(link()), SCHEMA, LIMITS)
+    assert [each.path for each in three.conflicts() if each.path.startswith("placements")] == []

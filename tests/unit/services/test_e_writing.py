@@ -192,6 +192,15 @@ async def test_tags_that_have_no_effect_are_refused(opened: Open, patch: Patch) 
         await tenant.connect().update(made, patch)
 
 
+async def test_a_tag_is_written_in_another_case(opened: Open) -> None:
+    """Whether the service tells cases apart is documented nowhere."""
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft(tags=frozenset({"harbour", "sea"})))
+    await service.update(made, Patch(tags_add=frozenset({"Harbour"}), tags_remove=frozenset({"harbour"})))
+    assert (await service.fetch(made)).tags == {"Harbour", "sea"}
+
+
 async def test_hiding_that_has_no_effect_is_refused(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
