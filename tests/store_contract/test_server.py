@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -160,11 +160,8 @@ async def test_a_job_whose_connection_ends_within_it_is_done_once(server: StateS
     await store.close()
 
 
-@pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
-async def test_after_a_commit_without_an_answer_the_server_is_asked(
-    proxy: CuttingProxy, clock: SetClock, forwarded: bool
-) -> None:
-    store = await SqlStore.open(proxy.server, clock)
+def counting() -> tuple[list[int], Callable[[Connection], int]]:
+    """A write that adds one to the note `n`, and what notes each of its calls."""
     called: list[int] = []
 
     def count(c: Connection) -> int:
@@ -173,6 +170,15 @@ async def test_after_a_commit_without_an_answer_the_server_is_asked(
         c.exec_driver_sql("UPDATE note SET value = (value::int + 1)::text WHERE key = 'n'")
         return len(called)
 
+    return called, count
+
+
+@pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
+async def test_after_a_commit_without_an_answer_the_server_is_asked(
+    proxy: CuttingProxy, clock: SetClock, forwarded: bool
+) -> None:
+    store = await SqlStore.open(proxy.server, clock)
+    called, count = counting()
     writer = store._database.writer
     assert writer is not None
     proxy.cut_at(b"COMMIT", forwarded=forwarded)
@@ -189,14 +195,7 @@ async def test_the_server_is_asked_also_if_the_next_connection_is_lost_at_once(
 ) -> None:
     store = await SqlStore.open(proxy.server, clock)
     await store.begin("museum", "run")
-    called: list[int] = []
-
-    def count(c: Connection) -> int:
-        called.append(1)
-        c.exec_driver_sql("INSERT INTO note VALUES ('n', '0') ON CONFLICT DO NOTHING")
-        c.exec_driver_sql("UPDATE note SET value = (value::int + 1)::text WHERE key = 'n'")
-        return len(called)
-
+    called, count = counting()
     writer = store._database.writer
     assert writer is not None
     proxy.cut_at(b"COMMIT", forwarded=forwarded, then=at)
