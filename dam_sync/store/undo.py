@@ -20,6 +20,7 @@ from dam_sync.store.runs import UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
+_OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
 _REMOVING = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
@@ -127,8 +128,7 @@ class UndoRepository(Repository):
 
     async def begun_removals(self) -> list[BegunRemoval]:
         """Linked assets whose removal a rollback had begun and did not complete, in the order of their ids."""
-        of_rollbacks = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
-        chosen = select(JOURNAL.c.scope).where(of_rollbacks, JOURNAL.c.name.in_(_REMOVING))
+        chosen = select(JOURNAL.c.scope).where(_OF_ROLLBACKS, JOURNAL.c.name.in_(_REMOVING))
 
         def job(c: Connection) -> list[BegunRemoval]:
             found = []
@@ -143,11 +143,10 @@ class UndoRepository(Repository):
     async def begun_undos(self) -> dict[int, frozenset[str]]:
         """Ids at the target of assets that a rollback had begun to undo and did not complete, by the run to be
         undone."""
-        begun = JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True)
 
         def job(c: Connection) -> dict[int, frozenset[str]]:
             found: dict[int, set[str]] = {}
-            for scope in c.execute(select(JOURNAL.c.scope).where(begun).distinct()).scalars():
+            for scope in c.execute(select(JOURNAL.c.scope).where(_OF_ROLLBACKS).distinct()).scalars():
                 run, _, target = scope.removeprefix(UNDO_SCOPE).partition(":")
                 if target:  # otherwise that of the whole rollback
                     found.setdefault(int(run), set()).add(target)
