@@ -137,8 +137,12 @@ def is_between(now: Value | None, ours: Sequence[Value | None]) -> bool:
     call of its own."""
     if not any(isinstance(each, tuple) for each in ours) or not isinstance(now, tuple | None):
         return False
-    sets = [frozenset(canonical(each)) for each in ours]
-    return frozenset.intersection(*sets) <= frozenset(canonical(now)) <= frozenset.union(*sets)
+    return is_mixture(frozenset(canonical(now)), [frozenset(canonical(each)) for each in ours])
+
+
+def is_mixture(now: frozenset[Json], ours: Sequence[frozenset[Json]]) -> bool:
+    """Whether a set has everything that these sets share and nothing beyond them."""
+    return frozenset.intersection(*ours) <= now <= frozenset.union(*ours)
 
 
 def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:

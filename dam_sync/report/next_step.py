@@ -9,7 +9,7 @@ from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
 
-SAFETY_STOP = 6  # an exit code, too
+SAFETY_STOP = 6  # exit code
 TO_CORRECT = (2, 7)  # exit codes of wrong files and credentials
 
 

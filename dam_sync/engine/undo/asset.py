@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.compare import is_between, scope_of, statuses_between
+from dam_sync.engine.compare import is_between, is_mixture, scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
@@ -258,7 +258,7 @@ class AssetUndoer:
         from before the run and from after it."""
         drafts = [draft_from_json(each.draft) for each in (link, undo.link) if each is not None]
         if path == "tags":
-            return _all_in(actual.tags, [draft.tags for draft in drafts])
+            return is_mixture(actual.tags, [draft.tags for draft in drafts])
         key = path.removeprefix(FIELDS)
         return key != path and is_between(actual.fields.get(key), [draft.fields.get(key) for draft in drafts])
 
@@ -381,10 +381,6 @@ class AssetUndoer:
         left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
         done = Undone(written.source, written.target, rows, fate, link, places, again, left)
         await self.context.store.undone(self.listed.run, done)
-
-
-def _all_in(now: frozenset[str], states: Sequence[frozenset[str]]) -> bool:
-    return frozenset.intersection(*states) <= now <= frozenset.union(*states)
 
 
 def _without_versions(undo: Undo, reason: Obstacle) -> Undo:
