@@ -6,12 +6,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import ssl
 import time
 import tracemalloc
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -21,11 +19,9 @@ from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.urls import can_be_given, can_reach
 from dam_sync.model.errors import (
-    ConfigError,
     ContractBroken,
     DamSyncError,
     Denied,
-    IntegrityError,
     Rejected,
     Transient,
 )
@@ -460,47 +456,3 @@ def test_a_service_is_given_no_url_of_which_programs_read_different_hosts(url: s
 def test_a_service_is_given_other_urls(host: str) -> None:
     for end in ("", "/f", "?f"):
         assert can_be_given("https://api.example.com", f"https://{host}{end}")
-
-
-# links of one asset
-
-
-@pytest.mark.parametrize("redirected", [False, True])
-async def test_a_link_to_a_host_without_a_valid_certificate_concerns_its_asset_alone(redirected: bool) -> None:
-    """Whoever may put such a link into one asset could otherwise end every run of the library."""
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(Path(__file__).parents[2] / "support" / "self_signed.pem")
-    async with RawServer(lambda _: said({}), tls=tls) as elsewhere:
-        link = f"{elsewhere.url}/file"
-        moved = Said(302, b"", {"Location": link})
-        async with RawServer(lambda _: moved) as server, client_of(server) as client:
-            path = "/v2/file" if redirected else link
-            with pytest.raises(Rejected, match="no secure connection to") as refused:
-                await client.stream(get(path, asset="a1"))
-            assert "SSL_CERT_FILE" in refused.value.hint
-            with pytest.raises(ConfigError, match="no secure connection to"):
-                await client.stream(get(path))
-        assert elsewhere.seen == []
-
-
-async def test_redirects_without_end_of_one_asset_concern_it_alone() -> None:
-    async with RawServer(lambda _: Said(302, b"", {"Location": "/v2/file"})) as server, client_of(server) as client:
-        with pytest.raises(Rejected, match="more than 5 redirects"):
-            await client.stream(get("/v2/file", asset="a1"))
-
-
-@pytest.mark.parametrize(
-    "response",
-    [
-        Said(206, b"x" * 9, {"Content-Range": "bytes 0-8/9"}),
-        Said(206, b"x", {"Content-Range": "bytes 7-" + "9" * 5000 + "/*"}),
-        Said(416, b"", {"Content-Range": "bytes 0-8/*"}),
-        Said(300, b""),
-        Said(200, b"", {"Content-Encoding": "gzip, br"}),
-    ],
-)
-async def test_what_a_link_of_one_asset_returns_concerns_it_alone(response: Said) -> None:
-    async with RawServer(lambda _: response) as server, client_of(server, attempts=1) as client:
-        request = get(f"{server.url}/file", asset="a1", bare=True)
-        with pytest.raises((Rejected, Transient, IntegrityError)):
-            await client.stream(request, 7)
