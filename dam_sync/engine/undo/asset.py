@@ -44,9 +44,7 @@ LOST = Obstacle("updated assets", "gone from the target")
 VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
-PASSING = journal_names.silent("status on its way")
 RETURNING = journal_names.silent("returning")  # a write that may be repeated leaves no intent
-PARTS = journal_names.silent("lists and tags on their way")
 FILE_PATHS = frozenset({"file", "versions"})
 
 
@@ -188,10 +186,8 @@ class AssetUndoer:
         actual, begun = await self._as_held(written, actual)
         keep = self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
-        if await self._journal(written).get(PARTS):
+        if keep and await self._journal(written).get(RETURNING):
             keep = {path: why for path, why in keep.items() if not self._is_partly_returned(path, undo, link, actual)}
-        if "status" in keep and await self._is_on_the_way(undo, link, actual):
-            del keep["status"]
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
         undo, older = await self._older_file(undo, keep, actual)
         if undo.empty and not undo.rows:
@@ -254,19 +250,17 @@ class AssetUndoer:
         return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
 
     def _is_partly_returned(self, path: str, undo: Undo, link: LinkRow, actual: Asset) -> bool:
-        """Whether an attempt of this rollback that was killed may have left a list, or tags, like this: with values
-        from before the run and from after it."""
+        """Whether an attempt of this rollback that was killed may have left a list, or tags, like this, with values
+        from before the run and from after it, or the asset between two statuses."""
         drafts = [draft_from_json(each.draft) for each in (link, undo.link) if each is not None]
         if path == "tags":
             return is_mixture(actual.tags, [draft.tags for draft in drafts])
+        if path == "status":
+            return actual.status.casefold() in statuses_between(
+                [draft.status for draft in drafts], self.context.target_schema
+            )
         key = path.removeprefix(FIELDS)
         return key != path and is_between(actual.fields.get(key), [draft.fields.get(key) for draft in drafts])
-
-    async def _is_on_the_way(self, undo: Undo, link: LinkRow, actual: Asset) -> bool:
-        """Whether an attempt of this rollback that was killed left the asset between two statuses."""
-        begun = await self._journal(undo.written).get(PASSING)
-        states = [each.draft["status"] for each in (link, undo.link) if each is not None]
-        return bool(begun) and actual.status.casefold() in statuses_between(states, self.context.target_schema)
 
     def _widens(self, now: LinkRow, then: LinkRow) -> bool:
         """Whether the values before would show the asset to more people than it is shown to now."""
@@ -320,10 +314,6 @@ class AssetUndoer:
             patch = self._with_values(patch, held, await self.context.target.fetch(asset))
         if patch.empty:
             return
-        if patch.status is not None and self.context.target_schema.status_ways:
-            await note_fact(self._journal(undo.written), PASSING, True)
-        if patch.fields or patch.tags_add or patch.tags_remove:
-            await note_fact(self._journal(undo.written), PARTS, True)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
         with recording(WriteRecord(undo.written.target, back)):
