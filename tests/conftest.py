@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Generator, Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -14,6 +14,8 @@ import typer.testing
 from hypothesis import settings
 
 from dam_sync.cli import YOUNG_OBJECTS
+from tests.support.of_day import OfDay
+from tests.support.rotation import OfToday, Part, part_of, points_of_day, today
 
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
@@ -21,6 +23,15 @@ typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[a
 for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, for child processes too
     if signal.getsignal(heard) is signal.SIG_IGN:
         signal.signal(heard, signal.default_int_handler if heard is signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parts = [part.value for part in Part]
+    parser.addoption("--part", choices=parts, default="", help="which tests run: see tests/support/rotation.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(OfDay(part_of(config)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,6 +59,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.support.scheduling import ByModule  # xdist may be missing
 
     return ByModule(config, log)
+
+
+@pytest.fixture
+def of_today(request: pytest.FixtureRequest) -> OfToday:
+    """Of the points that a test tries, those of the day; all of them, but for `--part day`."""
+    if part_of(request.config) is not Part.DAY:
+        return list
+    return partial(points_of_day, request.node.nodeid.partition("[")[0], day=today())
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, ids
+from tests.support.rotation import OfToday
 from tests.support.virtual.batch_probes import PROBES
 from tests.support.virtual.batched import (
     TO_A,
@@ -34,23 +35,24 @@ SOME = 1 if EVERYTHING else 7  # of the responses, one of so many
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
 def test_no_crash_between_assets_that_share_calls_leaves_a_trace(
-    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
     simulation = SharedSimulation(tmp_path, kinds, SEED)
     want, fuse = simulation.reference()
-    points = crash_points(fuse, SHARE)
+    points = of_today(crash_points(fuse, SHARE))
     record_property(TRIED, f"{len(points)} crash points")
     assert list(crashed(simulation, want, points)) == []
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
 def test_no_lost_or_refused_response_to_a_shared_call_leaves_a_trace(
-    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
     reference = Reference.of(SharedSimulation(tmp_path, kinds, SEED))
     every = [Script("target", call, do, str(n)) for call, n in shared_calls(reference) for do in FAULTS][::SOME]
-    record_property(TRIED, f"{len(every)} responses")
-    for script in every:
+    scripts = of_today(every)
+    record_property(TRIED, f"{len(scripts)} responses")
+    for script in scripts:
         ending = stormed(reference, [script])
         assert (ending.wrong, ending.unhit) == ([], []), script
         assert len(ending.parked) <= (script.do == "status:422"), script

@@ -22,6 +22,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
 from tests.support.pairs import ids, pairs
+from tests.support.rotation import OfToday
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
@@ -157,12 +158,14 @@ def test_another_run_makes_it_stale(tmp_path: Path) -> None:
             followed(move, file)
 
 
-def test_a_run_that_was_killed_before_it_stored_its_plan_does_not_make_it_stale(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_before_it_stored_its_plan_does_not_make_it_stale(
+    tmp_path: Path, of_today: OfToday
+) -> None:
     simulation, killed = Simulation(tmp_path, PAIR), 0
     with simulation.moving() as move:
         _, file = planned(move)
         commits = move.universe.live(move.job, plan=file).counts[COMMIT]
-    for number in range(1, commits):
+    for number in of_today(range(1, commits)):
         with simulation.moving() as move:
             plan, file = planned(move)
             move.universe.live(move.job, Fuse(Point(COMMIT, AFTER, number)), plan=file)
@@ -294,14 +297,14 @@ def test_a_run_that_is_resumed_still_follows_its_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kinds", pairs(1), ids=ids(pairs(1)))
 def test_a_run_that_was_killed_while_it_created_terms_still_follows_its_plan(
-    tmp_path: Path, kinds: tuple[str, str]
+    tmp_path: Path, kinds: tuple[str, str], of_today: OfToday
 ) -> None:
     simulation = Simulation(tmp_path, kinds)
     with simulation.moving() as move:
         _, file = planned(move)
         calls = move.universe.live(move.job, plan=file).counts[CALL]
     followed_on = 0
-    for number in range(calls // 4, calls, max(1, calls // KILLS)):
+    for number in of_today(range(calls // 4, calls, max(1, calls // KILLS))):
         with simulation.moving() as move:
             plan, file = planned(move)
             move.universe.live(move.job, Fuse(Point(CALL, AFTER, number)), plan=file)

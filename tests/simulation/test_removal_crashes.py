@@ -19,6 +19,7 @@ from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
 from tests.support.profiles import FOLDER
+from tests.support.rotation import OfToday
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse
@@ -65,23 +66,23 @@ def come_back(job: Removing) -> None:
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{source[0]}-{target[0]}" for source, target in PAIRS])
 def test_no_crash_removes_anything_else_or_anything_twice(
-    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
-    came = tried(tmp_path, kinds, leave, removed=True)
+    came = tried(tmp_path, kinds, of_today, leave, removed=True)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
 
 
 @pytest.mark.parametrize("kinds", RETURNING, ids=[target[0] for _, target in RETURNING])
 def test_no_crash_brings_back_another_asset(
-    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
-    came = tried(tmp_path, kinds, come_back, removed=False)
+    came = tried(tmp_path, kinds, of_today, come_back, removed=False)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
 
 
-def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Path) -> None:
+def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Path, of_today: OfToday) -> None:
     """Service D has each of them in its recycle bin; the asset counts as back once one of them is."""
     kinds = ("b_documents", "d_templates")
     for name in ("reference", "crashed"):
@@ -91,7 +92,7 @@ def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Pa
         job.live()
         come_back(job)
         every = job.live().points()
-    plans = [(point,) for point in every if (point.kind, point.when) == (CALL, AFTER)]
+    plans = of_today([(point,) for point in every if (point.kind, point.when) == (CALL, AFTER)])
     with removing(tmp_path / "crashed", kinds, grace="1d") as job:
         job.replace_files(gone(job))
         job.live()
@@ -157,14 +158,17 @@ def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_is_gone
         assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
 
 
-def tried(folder: Path, kinds: tuple[str, str], before: Callable[[Removing], None], *, removed: bool) -> list[Branch]:
+def tried(
+    folder: Path, kinds: tuple[str, str], of_today: OfToday, before: Callable[[Removing], None], *, removed: bool
+) -> list[Branch]:
     """Crashes in the run after `before`, each followed by runs until nothing is left to do."""
     for name in ("reference", "crashed"):
         (folder / name).mkdir()
     with removing(folder / "reference", kinds, grace="1d") as job:
         before(job)
         every = job.live().points()
-    plans = [(point,) for point in random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))]
+    chosen = random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))
+    plans = of_today([(point,) for point in chosen])
     with removing(folder / "crashed", kinds, grace="1d") as job:
         links, living, number = job.links(), job.living(), len(job.target.assets)
         before(job)

@@ -14,6 +14,7 @@ import pytest
 from dam_sync.model.errors import DamSyncError
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING, KINDS
+from tests.support.rotation import OfToday
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
@@ -33,13 +34,14 @@ UNIQUE = ("undo create", "undo remove")  # writes that must not happen twice
 @only_in_full
 @pytest.mark.parametrize("kinds", PAIRS, ids=lambda kinds: f"{kinds[0][0]}-{kinds[1][0]}")
 def test_no_crash_keeps_a_first_migration_from_being_undone(
-    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None]
+    tmp_path: Path, kinds: tuple[str, str], record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
     with removing(tmp_path / "reference", kinds) as job:
         every = Rolling(job, 1).live().points()
-    plans = [(point,) for point in random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))]
+    chosen = random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))
+    plans = of_today([(point,) for point in chosen])
     with removing(tmp_path / "crashed", kinds) as job:
         came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
     assert len(came) == len(plans)
@@ -47,14 +49,16 @@ def test_no_crash_keeps_a_first_migration_from_being_undone(
     assert [fault for each in came for fault in each.faults] == []
 
 
-def test_a_rollback_that_is_killed_while_it_moves_the_last_assets_to_the_trash_is_finished(tmp_path: Path) -> None:
+def test_a_rollback_that_is_killed_while_it_moves_the_last_assets_to_the_trash_is_finished(
+    tmp_path: Path, of_today: OfToday
+) -> None:
     """The target is empty then because of the rollback: no guard must stop the command that finishes it."""
     kinds = ("b_documents", "c_brandlibrary")
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
     with removing(tmp_path / "reference", kinds) as job:
         every = Rolling(job, 1).live().points()
-    plans = [(point,) for point in every if str(point).startswith("before commit")][-8:]
+    plans = of_today([(point,) for point in every if str(point).startswith("before commit")][-8:])
     with removing(tmp_path / "crashed", kinds) as job:
         came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
     assert [fault for each in came for fault in each.faults] == []
@@ -74,7 +78,7 @@ def undone_first(job: Removing, plan: Plan) -> Branch:
 
 @pytest.mark.parametrize("kind", KINDS if EVERYTHING else KINDS[3:4])
 def test_no_crash_keeps_changes_from_being_undone(
-    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
@@ -83,7 +87,8 @@ def test_no_crash_keeps_changes_from_being_undone(
         job.edit("source")
         job.run(full=True)
         every = Rolling(job, 2).live().points()
-    plans = [(point,) for point in random.Random(f"{SEED} {kind}").sample(every, min(EACH_CASE, len(every)))]
+    chosen = random.Random(f"{SEED} {kind}").sample(every, min(EACH_CASE, len(every)))
+    plans = of_today([(point,) for point in chosen])
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
         before = held(job.target)
         job.edit("source")
@@ -94,7 +99,9 @@ def test_no_crash_keeps_changes_from_being_undone(
     assert [fault for each in came for fault in each.faults] == []
 
 
-def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(tmp_path: Path) -> None:
+def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(
+    tmp_path: Path, of_today: OfToday
+) -> None:
     """The document is in neither the state before nor the one after, and nobody else has changed it."""
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
@@ -104,7 +111,7 @@ def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(tm
         job.edit("source")
         job.run(full=True)
         every = Rolling(job, 2).live().points()
-    plans = [(point,) for point in every if point.kind == CALL and point.when == AFTER]
+    plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "b_documents", edits, exposure=exposure) as job:
         before = held(job.target)
         job.edit("source")
@@ -113,7 +120,9 @@ def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(tm
     assert [fault for each in came for fault in each.faults] == []
 
 
-def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_them(tmp_path: Path) -> None:
+def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_them(
+    tmp_path: Path, of_today: OfToday
+) -> None:
     """Service C has a record for each value, and one call that removes tags and one that adds them: the target has
     neither what was there before nor what came after."""
     for name in ("reference", "crashed"):
@@ -127,7 +136,7 @@ def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_t
         job.edit("source")
         job.run(full=True)
         every = Rolling(job, 2).live().points()
-    plans = [(point,) for point in every if point.kind == CALL and point.when == AFTER]
+    plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "c_brandlibrary", edits) as job:
         before = held(job.target)
         job.edit("source")
@@ -169,7 +178,7 @@ def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS if EVERYTHING else KINDS[2:3])
 def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
-    tmp_path: Path, kind: str, record_property: Callable[[str, object], None]
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None], of_today: OfToday
 ) -> None:
     """Also of an asset that had its earlier values again, and of which the state did not know yet."""
     for name in ("reference", "crashed"):
@@ -180,7 +189,8 @@ def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
         job.run(full=True)
         before, differs = held(job.target), job.verify()["differences"]
         every = [point for point in Rolling(job, 2).live().points() if point.kind == CALL or point.when == AFTER]
-    plans = [(point,) for point in random.Random(f"{SEED} {kind}").sample(every, min(3 * EACH_CASE, len(every)))]
+    chosen = random.Random(f"{SEED} {kind}").sample(every, min(3 * EACH_CASE, len(every)))
+    plans = of_today([(point,) for point in chosen])
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
         job.edit("source")
         job.run(full=True)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine
 
 from dam_sync.store.base import Storage
 from dam_sync.store.file.database import connected, engine_of
@@ -15,14 +15,12 @@ from dam_sync.store.migrations import migrate
 
 
 def shared_engine(path: Path, *, read_only: bool = False) -> Engine:
-    """See `engine_of`. Writes are left to the system, which outlives every process that a test kills."""
+    """See `engine_of`. A commit is flushed to the disk as in the product."""
     if not read_only and path.exists() and not path.stat().st_size:
         path.write_bytes(empty_state())
     first, engine = _first(), engine_of(path, read_only=read_only)
     engine.dialect, engine._compiled_cache = first.dialect, first._compiled_cache
     engine.pool._dialect = engine.dialect
-    if not read_only:
-        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA synchronous = OFF"))
     return engine
 
 

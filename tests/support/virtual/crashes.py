@@ -10,12 +10,12 @@ from functools import partial
 from typing import Final
 
 from tests.support.profiles import profile_of
+from tests.support.rotation import SEED as SEED
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 
 POINTS: Final = int(os.environ.get("DAM_SYNC_SIM", "24"))  # crash points over all pairs
-SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))
 LATER, TWICE = 0.2, 0.1  # parts of the moves that bring changes over, and that crash once more while they recover
 IN_DOUBT = 8  # steps under way in one crash
 

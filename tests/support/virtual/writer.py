@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 
-from dam_sync.store.file.database import raw_of, transaction, translate_errors
+from dam_sync.store.file.database import transaction, translate_errors
 from dam_sync.store.file.threads import Job, WriterThread
 from tests.support.virtual.fuse import COMMIT, Fuse
 
@@ -24,7 +24,6 @@ class VirtualWriter(WriterThread):
         self._closed = False
         self._path, self._fuse = path, fuse
         self._connection: Connection = engine.connect()
-        raw_of(self._connection).execute("PRAGMA synchronous = OFF")  # power is never lost in here
         self._loop = asyncio.get_running_loop()
 
     async def run(self, job: Job[T]) -> T:

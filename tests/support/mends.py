@@ -1,0 +1,134 @@
+"""Of the tests that came with the last mends, which a day runs: `python -m tests.support.mends [NUMBER] [REVISION]`.
+
+A mend is a commit that changes the product and its tests; the tests that came with it are those of which it added or
+changed a line. Tests that were renamed or moved since are followed. The collection alone is asked: nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from tests.support.rotation import CYCLE, cases_of_day, today
+
+ROOT: Final = Path(__file__).parents[2]
+TEST: Final = re.compile(r"tests/(?!house/|benchmarks/|support/).*test_\w+\.py")
+PRODUCT: Final = re.compile(r"dam_sync/.*\.py")
+COLLECT: Final = ("-q", "--collect-only", "tests", "--ignore=tests/benchmarks", "--ignore=tests/house")
+HUNK: Final = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
+DEFINED: Final = re.compile(r"([+-]) *(?:async )?def (test_\w+)\(")
+MENDS: Final = 200
+
+
+def git(*arguments: str) -> str:
+    """What a command of git prints."""
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def mends(number: int, revision: str = "HEAD") -> list[str]:
+    """The last commits that change the product and its tests, the newest first."""
+    found = []
+    for commit in git("log", revision, "--no-merges", "--format=%x00%H", "--name-only").split("\0")[1:]:
+        name, *files = commit.split()
+        if any(map(PRODUCT.fullmatch, files)) and any(map(TEST.fullmatch, files)):
+            found.append(name)
+    return found[:number]
+
+
+def tests_of(mend: str) -> set[str]:
+    """The test functions of which a commit added or changed a line."""
+    changed = defaultdict[str, set[int]](set)
+    path = ""
+    for line in git("show", "-U0", "--no-renames", "--format=", mend, "--", "tests").splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ b/")
+        elif hunk := HUNK.match(line):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            changed[path] |= set(range(first, first + count))
+    found = set[str]()
+    for path, lines in changed.items():
+        if TEST.fullmatch(path):
+            spans = functions(git("show", f"{mend}:{path}"))
+            found |= {f"{path}::{name}" for name, span in spans if not lines.isdisjoint(span)}
+    return found
+
+
+def functions(text: str) -> Iterator[tuple[str, range]]:
+    """The test functions of a module, each with its lines, those of its decorators included."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            yield node.name, range(first, (node.end_lineno or first) + 1)
+
+
+def renames(since: str) -> Mapping[str, str]:
+    """Former names of test functions that were renamed or moved since a commit, with those they have now."""
+    now: dict[str, str] = {}
+    for commit in git("rev-list", "--reverse", "--no-merges", f"{since}..HEAD", "--", "tests").split():
+        for old, new in _renamed_by(commit):
+            now = {first: new if last == old else last for first, last in now.items()} | {old: new}
+    return now
+
+
+def _renamed_by(commit: str) -> Iterator[tuple[str, str]]:
+    """By one commit: moved to another module, or renamed where nothing else is defined."""
+    hunks: list[tuple[list[str], list[str]]] = []
+    former, path = "", ""
+    for line in git("show", "-U0", "--no-renames", "--format=", commit, "--", "tests").splitlines():
+        if line.startswith(("--- ", "+++ ")):
+            former, path = (line[6:], path) if line.startswith("---") else (former, line[6:])
+        elif line.startswith("@@"):
+            hunks.append(([], []))
+        elif defined := DEFINED.match(line):
+            hunks[-1][defined[1] == "+"].append(f"{former if defined[1] == '-' else path}::{defined[2]}")
+    removed = [name for hunk in hunks for name in hunk[0]]
+    added = {name.partition("::")[2]: name for hunk in hunks for name in hunk[1]}
+    for old in removed:
+        if (new := added.get(old.partition("::")[2])) and new != old and new not in removed:
+            yield old, new
+    for before, after in hunks:
+        if len(before) == len(after):
+            yield from ((old, new) for old, new in zip(before, after, strict=True) if old != new)
+
+
+def collected() -> Mapping[str, Sequence[str]]:
+    """The cases of each test function that all days together run."""
+    command = [sys.executable, "-m", "pytest", *COLLECT]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = defaultdict[str, list[str]](list)
+    for line in listed.splitlines():
+        if line.startswith("tests/"):
+            module, _, name = line.partition("::")
+            found[f"{module}::{name.partition('[')[0].rpartition('::')[2]}"].append(line)
+    return found
+
+
+def main(number: int = MENDS, revision: str = "HEAD") -> None:
+    """Print the share of each of ten days, and what no day of them runs."""
+    commits = mends(number, revision)
+    now, cases = renames(commits[-1]), collected()
+    names = {now.get(name, name) for commit in commits for name in tests_of(commit)}
+    there = sorted(name for name in names if name in cases)
+    print(f"{len(commits)} mends, {len(names)} tests, {len(there)} of them in the collection")
+    run = set[str]()
+    for later in range(CYCLE):
+        day = today() + timedelta(later)
+        chosen = {name: cases_of_day(name, cases[name], day) for name in there}
+        whole = sum(len(chosen[name]) == len(cases[name]) for name in there)
+        part = sum(bool(chosen[name]) for name in there)
+        run |= {case for each in chosen.values() for case in each}
+        print(f"{day}: {whole} run ({whole / len(there):.1%}), with those of which some cases run {part}")
+    left = [case for name in there for case in cases[name] if case not in run]
+    print(f"in ten days none of these: {left or 'all run'}")
+    print("not in the collection: " + ", ".join(sorted(names - set(there))))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])

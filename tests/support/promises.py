@@ -1,0 +1,3 @@
+"""placeholder"""
+
+TESTS: frozenset[str] = frozenset()

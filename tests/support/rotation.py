@@ -1,0 +1,110 @@
+"""The tests of one day: what `make test` runs of the tests that take long, by the date.
+
+Most tests run every day. Those that take longest rotate: of a test with several cases a day runs some, of a test that
+tries many points (fixture `of_today`) some of the points, and every other one runs on one day in so many. Any ten
+consecutive days run every case and every point. The same date chooses the same tests; `DAM_SYNC_DATE` sets it.
+What each test costs is in `costs.tsv`, which `make costs` measures; a test that is not in there runs every day.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+import pytest
+
+from tests.support.promises import TESTS
+
+T = TypeVar("T")
+SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))  # of what is drawn at random in simulations
+CYCLE: Final = 10  # days within which everything runs
+COSTS: Final = Path(__file__).with_name("costs.tsv")
+PERIODS: Final = ((0.7, 5), (2.0, 9))  # seconds of CPU from which on a test runs on one day in so many
+SHARE: Final = 3  # of the cases of a test, and of the points of one, a day runs one in so many
+NEVER: Final = ("tests/store_contract/", "tests/conformance/", "tests/house/")  # rotate
+
+
+class Part(Enum):
+    """Which tests a command runs: those of the day, those that the day leaves out, both, or cases that no day has."""
+
+    DAY = "day"
+    REST = "rest"
+    MORE = "more"
+    BOTH = ""
+
+
+class OfToday(Protocol):
+    """The fixture `of_today`: of the points that a test tries, those of the day."""
+
+    def __call__(self, points: Sequence[T], /) -> Sequence[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a test function costs with all of its cases, in seconds of CPU. points: whether it divides its points."""
+
+    seconds: float
+    cases: int = 1
+    points: bool = False
+
+
+def part_of(config: pytest.Config) -> Part:
+    """The part that was asked for by `--part`."""
+    return Part(config.getoption("part"))
+
+
+def today() -> date:
+    """The day of the sample: `DAM_SYNC_DATE`, or the date in UTC. Raises ValueError for what is not a date."""
+    given = os.environ.get("DAM_SYNC_DATE", "")
+    return date.fromisoformat(given) if given else datetime.now(UTC).date()
+
+
+@cache
+def costs() -> Mapping[str, Cost]:
+    """The costs of the tests that take long, by function."""
+    rows = [line.split("\t") for line in COSTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    return {function: Cost(float(seconds), int(cases), bool(points)) for function, seconds, cases, points in rows}
+
+
+def period_of(function: str) -> int:
+    """The number of days of which a test runs on one."""
+    cost = costs().get(function)
+    if cost is None or function in TESTS or function.startswith(NEVER):
+        return 1
+    days = max((days for seconds, days in PERIODS if cost.seconds >= seconds), default=1)
+    return min(days, SHARE) if cost.points else days
+
+
+@cache
+def turns() -> Mapping[str, int]:
+    """The day of its period on which each test runs: the dearest first, each on the day that has least so far."""
+    load: dict[int, list[float]] = {}
+    found: dict[str, int] = {}
+    for function, cost in sorted(costs().items(), key=lambda each: (-each[1].seconds, each[0])):
+        period = period_of(function)
+        days = load.setdefault(period, [0.0] * period)
+        found[function] = days.index(min(days))
+        days[found[function]] += cost.seconds if cost.cases < SHARE else 0.0
+    return found
+
+
+def cases_of_day(function: str, cases: Sequence[T], day: date) -> Sequence[T]:
+    """The cases of a test that run on a day."""
+    number, period = day.toordinal(), period_of(function)
+    if period == 1:
+        return cases
+    if len(cases) >= SHARE:
+        return [case for place, case in enumerate(cases) if (place + number) % SHARE == turns()[function] % SHARE]
+    return cases if number % period == turns()[function] else ()
+
+
+def points_of_day(function: str, points: Sequence[T], day: date) -> Sequence[T]:
+    """The points that a test tries on a day that it runs on."""
+    turn = day.toordinal() // period_of(function)
+    return points[turn % min(SHARE, len(points) or 1) :: SHARE]
