@@ -21,12 +21,11 @@ from tests.conformance.wiring import VARIANTS
 from tests.support.nearby import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.profiles import FOLDER
-from tests.support.rotation import Part, part_of
-from tests.support.sampled import deselect, share_of_day
+from tests.support.rotation import CYCLE, Part, part_of, today
+from tests.support.sampled import deselect
 
 Start = Callable[..., Tenant]
 HERE = Path(__file__).parent
-SAMPLE = 12  # one test of so many
 CALLS = 700  # a test may cost at most so many API calls, unless it says otherwise by `calls(n)`
 
 
@@ -36,20 +35,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests against second readings of the contracts a sample is run, all of them by `make conformance`."""
-    if not EVERYTHING:
-        share, more = share_of_day(config, SAMPLE), part_of(config) is Part.MORE
-        own = [item for item in items if item.path.is_relative_to(HERE)]
-        deselect(config, items, {item for item in own if (more and not _is_sampled(item)) or _is_left_out(item, share)})
+    """Of the tests against second readings of the contracts a day runs a tenth, and `make conformance` all of them."""
+    if EVERYTHING:
+        return
+    more = part_of(config) is Part.MORE
+    share = (today().toordinal() + (CYCLE // 2 if more else 0)) % CYCLE
+    left = set[pytest.Item]()
+    for item in items:
+        if _is_of_second_reading(item):
+            left |= {item} if crc32(item.nodeid.encode()) % CYCLE != share else set()
+        elif more and item.path.is_relative_to(HERE):
+            left.add(item)
+    deselect(config, items, left)
 
 
-def _is_sampled(item: pytest.Item) -> bool:
+def _is_of_second_reading(item: pytest.Item) -> bool:
     which = getattr(item, "callspec", None) and item.callspec.params.get("which")  # type: ignore[attr-defined]
     return bool(which) and which[1] == VARIANTS[1]
-
-
-def _is_left_out(item: pytest.Item, share: int) -> bool:
-    return _is_sampled(item) and crc32(item.nodeid.encode()) % SAMPLE != share
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
