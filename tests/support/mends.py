@@ -79,23 +79,29 @@ def renames(since: str) -> Mapping[str, str]:
 
 def _renamed_by(commit: str) -> Iterator[tuple[str, str]]:
     """By one commit: moved to another module, or renamed where nothing else is defined."""
-    hunks: list[tuple[list[str], list[str]]] = []
-    former, path = "", ""
-    for line in git("show", "-U0", "--no-renames", "--format=", commit, "--", "tests").splitlines():
-        if line.startswith(("--- ", "+++ ")):
-            former, path = (line[6:], path) if line.startswith("---") else (former, line[6:])
-        elif line.startswith("@@"):
-            hunks.append(([], []))
-        elif defined := DEFINED.match(line):
-            hunks[-1][defined[1] == "+"].append(f"{former if defined[1] == '-' else path}::{defined[2]}")
-    removed = [name for hunk in hunks for name in hunk[0]]
-    added = {name.partition("::")[2]: name for hunk in hunks for name in hunk[1]}
+    hunks = _definitions(git("show", "-U0", "--no-renames", "--format=", commit, "--", "tests"))
+    removed = {name for before, _ in hunks for name in before}
+    added = {name.partition("::")[2]: name for _, after in hunks for name in after}
     for old in removed:
-        if (new := added.get(old.partition("::")[2])) and new != old and new not in removed:
+        if (new := added.get(old.partition("::")[2], old)) not in removed:
             yield old, new
     for before, after in hunks:
         if len(before) == len(after):
             yield from ((old, new) for old, new in zip(before, after, strict=True) if old != new)
+
+
+def _definitions(patch: str) -> list[tuple[list[str], list[str]]]:
+    """The test functions whose first line each hunk removes, and those whose first line it adds."""
+    hunks: list[tuple[list[str], list[str]]] = []
+    paths = {"-": "", "+": ""}
+    for line in patch.splitlines():
+        if line.startswith(("--- ", "+++ ")):
+            paths[line[0]] = line[6:]
+        elif line.startswith("@@"):
+            hunks.append(([], []))
+        elif defined := DEFINED.match(line):
+            hunks[-1][defined[1] == "+"].append(f"{paths[defined[1]]}::{defined[2]}")
+    return hunks
 
 
 def collected() -> Mapping[str, Sequence[str]]:
@@ -110,13 +116,18 @@ def collected() -> Mapping[str, Sequence[str]]:
     return found
 
 
+def say(line: str) -> None:
+    """On standard output."""
+    sys.stdout.write(f"{line}\n")
+
+
 def main(number: int = MENDS, revision: str = "HEAD") -> None:
     """Print the share of each of ten days, and what no day of them runs."""
     commits = mends(number, revision)
     now, cases = renames(commits[-1]), collected()
     names = {now.get(name, name) for commit in commits for name in tests_of(commit)}
     there = sorted(name for name in names if name in cases)
-    print(f"{len(commits)} mends, {len(names)} tests, {len(there)} of them in the collection")
+    say(f"{len(commits)} mends, {len(names)} tests, {len(there)} of them in the collection")
     run = set[str]()
     for later in range(CYCLE):
         day = today() + timedelta(later)
@@ -124,10 +135,10 @@ def main(number: int = MENDS, revision: str = "HEAD") -> None:
         whole = sum(len(chosen[name]) == len(cases[name]) for name in there)
         part = sum(bool(chosen[name]) for name in there)
         run |= {case for each in chosen.values() for case in each}
-        print(f"{day}: {whole} run ({whole / len(there):.1%}), with those of which some cases run {part}")
+        say(f"{day}: {whole} run ({whole / len(there):.1%}), with those of which some cases run {part}")
     left = [case for name in there for case in cases[name] if case not in run]
-    print(f"in ten days none of these: {left or 'all run'}")
-    print("not in the collection: " + ", ".join(sorted(names - set(there))))
+    say(f"in ten days none of these: {left or 'all run'}")
+    say("not in the collection: " + ", ".join(sorted(names - set(there))))
 
 
 if __name__ == "__main__":
