@@ -18,9 +18,9 @@ from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
-from tests.support.nearby import Nearby
+from tests.support.network.in_process_calls import Nearby
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.profiles import FOLDER
+from tests.support.services.profiles import FOLDER
 from tests.support.sampled import deselect
 
 Start = Callable[..., Tenant]

@@ -13,7 +13,7 @@ from dam_sync.model.asset import Asset
 from dam_sync.model.service import Service
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.crashes import SEED, tried
-from tests.support.virtual.edits import (
+from tests.support.virtual.target_edits import (
     DETACH,
     DROP_VERSION,
     UNRELATE,
@@ -28,7 +28,7 @@ from tests.support.virtual.edits import (
     version_dropped,
 )
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scene import REOPENS, Scene, scene
+from tests.support.virtual.two_tenants import REOPENS, Scene, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 PLACES = {"a": ("folder", "label"), "b": ("collection",), "d": ("collection",), "e": ("category", "collection")}

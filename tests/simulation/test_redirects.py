@@ -14,8 +14,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.report.redirects import RedirectReport
 from dam_sync.services import discover
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import FOLDER
-from tests.support.virtual.removing import ASSETS, Removing, removing
+from tests.support.services.profiles import FOLDER
+from tests.support.virtual.removals import ASSETS, Removing, removing
 
 EMULATED = frozenset(emulated_kinds())
 PAIRS = [pair for pair in pairs(1, 2) if FOLDER not in pair]

@@ -18,14 +18,14 @@ from dam_sync.services import discover
 from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
-from tests.support.profiles import FOLDER
+from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse
-from tests.support.virtual.kept import ask
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.moves import LEFT
-from tests.support.virtual.removing import Removing, note_of, removing
-from tests.support.virtual.rolling import differing, held
+from tests.support.virtual.removals import Removing, note_of, removing
+from tests.support.virtual.rollback_process import differing, held
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good

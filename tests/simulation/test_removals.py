@@ -18,8 +18,8 @@ from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.planted import LIES, Lie, planted
-from tests.support.virtual.removing import ASSETS, Removing, note_of, removing
+from tests.support.virtual.lying_listings import LIES, Lie, planted
+from tests.support.virtual.removals import ASSETS, Removing, note_of, removing
 from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}

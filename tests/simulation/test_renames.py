@@ -17,14 +17,14 @@ from dam_sync.report.report import Report
 from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
-from tests.support.profiles import profile_of
-from tests.support.undoing import held
+from tests.support.services.profiles import profile_of
+from tests.support.jobs.rollbacks import held
 from tests.support.virtual.crashes import POINTS, SEED, tried
-from tests.support.virtual.edits import REPLACED
+from tests.support.virtual.target_edits import REPLACED
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
-from tests.support.virtual.scene import ACCEPTED, Scene, scene
+from tests.support.virtual.two_tenants import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
 from tests.support.virtual.universe import LAGS
 

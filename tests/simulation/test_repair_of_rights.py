@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Patch
-from tests.support.virtual.edits import DATES, GROUPS, Edit, rights
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.target_edits import DATES, GROUPS, Edit, rights
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, Scene, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 GROUP_SWAPPED, EXPIRY_REMOVED = GROUPS[1], DATES[2]

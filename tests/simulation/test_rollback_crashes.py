@@ -17,12 +17,12 @@ from tests.support.pairs import EVERY, EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.edits import EDITS, Edit, field, status, tags
+from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.fuse import AFTER, CALL
-from tests.support.virtual.kept import ask
-from tests.support.virtual.removing import ASSETS, Removing, removing
-from tests.support.virtual.rolling import Rolling, differing, held, roll_back, stays
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.removals import ASSETS, Removing, removing
+from tests.support.virtual.rollback_process import Rolling, differing, held, roll_back, stays
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, Scene, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
 AGAIN = 3  # repetitions in which a crash must be made good

@@ -10,14 +10,14 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.profiles import profile_of
-from tests.support.virtual.edits import EDITS
+from tests.support.services.profiles import profile_of
+from tests.support.virtual.target_edits import EDITS
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.rolling import Rolling, differing, held, roll_back
-from tests.support.virtual.scene import ACCEPTED, Scene, scene
+from tests.support.virtual.rollback_process import Rolling, differing, held, roll_back
+from tests.support.virtual.two_tenants import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.universe import LAGS
 

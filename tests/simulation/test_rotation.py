@@ -18,9 +18,9 @@ from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
-from tests.support.virtual.edits import BY_HAND, EDITS, Edit, Hand, field, renamed
+from tests.support.virtual.target_edits import BY_HAND, EDITS, Edit, Hand, field, renamed
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, Scene, scene
 from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, SEA, UNSEEN, edits_of
 
 PARTS = 3

@@ -18,17 +18,17 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services import discover
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
-from tests.support.folders import InFolder, Side
-from tests.support.parts import small_parts
-from tests.support.profiles import FOLDER, marker_in, profile_of
+from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.folder_jobs import InFolder, Side
+from tests.support.services.small_limits import small_parts
+from tests.support.services.profiles import FOLDER, marker_in, profile_of
 from tests.support.virtual.clock import EPOCH
-from tests.support.virtual.edits import DETACH, UNRELATE
+from tests.support.virtual.target_edits import DETACH, UNRELATE
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask, beside, forget, job_in, state_for
-from tests.support.virtual.library import library, receiving
-from tests.support.virtual.lying import Lying, lying
+from tests.support.virtual.state_location import ask, beside, forget, job_in, state_for
+from tests.support.virtual.small_library import library, receiving
+from tests.support.virtual.orphans import Lying, lying
 from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.wire import Network
 

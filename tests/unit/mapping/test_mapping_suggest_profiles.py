@@ -9,8 +9,8 @@ from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.schema import AssetType, Field, Schema
 from dam_sync.model.values import Json
-from tests.support.schemas import schema
-from tests.support.service_schemas import (
+from tests.support.mapping.tenant_schemas import schema
+from tests.support.mapping.service_schemas import (
     TEXT,
     A,
     B,
