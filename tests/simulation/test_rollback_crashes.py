@@ -22,7 +22,7 @@ from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.state_location import ask
 from tests.support.virtual.removals import ASSETS, Removing, removing
 from tests.support.virtual.rollback_process import Rolling, differing, held, roll_back, stays
-from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
 AGAIN = 3  # repetitions in which a crash must be made good
@@ -136,20 +136,20 @@ def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_t
     assert [fault for each in came for fault in each.faults] == []
 
 
-def undone_entirely(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+def undone_entirely(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
     faults += [*differing(before, held(job.target), set())]
     faults += [f"{asset} stays" for asset in stays(job)]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def undone_changes(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+def undone_changes(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
     faults += differing(before, held(job.target), stays(job))
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
+def repeated(job: Removing | TwoTenants, run: int) -> Iterator[str]:
     """The same command until it says that it is done; what is wrong then."""
     for _ in range(AGAIN):
         try:
@@ -190,7 +190,7 @@ def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
     assert [fault for each in came for fault in each.faults] == []
 
 
-def given_up(job: Scene, before: Mapping[str, Mapping[str, Any]], differs: Sequence[Any], plan: Plan) -> Branch:
+def given_up(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], differs: Sequence[Any], plan: Plan) -> Branch:
     report = job.run(accept_changes=True)
     faults = [f"parked {report.parked}"] if report.parked else []
     faults += [f"differs: {each}" for each in job.verify()["differences"] if each not in differs]

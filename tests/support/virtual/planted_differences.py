@@ -18,7 +18,7 @@ from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.virtual.target_edits import CONTAINERS, UNRELATE, Hand
 from tests.support.virtual.target_edits import library as rich
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.two_tenants import Scene
+from tests.support.virtual.two_tenants import TwoTenants
 
 FIELDS, DIGEST = "fields", "digest"  # levels of `verify`
 SIZE = 900  # bytes of every version: only their digests differ
@@ -262,7 +262,7 @@ PLANTS: Mapping[str, Plant] = {
 class Garden:
     """A library that was moved, and what was planted in it, by target id."""
 
-    scene: Scene
+    scene: TwoTenants
     planted: dict[str, Planted] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)  # kinds that this target has nothing of
 

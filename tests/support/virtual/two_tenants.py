@@ -29,7 +29,7 @@ SPARE = 3  # assets that nobody edits
 
 
 @dataclass
-class Scene:
+class TwoTenants:
     """A library that was moved between two services of one kind, and somebody who edits the target."""
 
     universe: Universe
@@ -185,7 +185,7 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iterator[Scene]:
+def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iterator[TwoTenants]:
     """A library with an asset for each edit and some more, moved between two services of one kind, and verified to be
     clean."""
     with moved(folder, (kind, kind), library(len(edits) + SPARE), **policy) as made:
@@ -194,7 +194,7 @@ def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iter
 
 
 @contextmanager
-def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: Any) -> Iterator[Scene]:
+def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: Any) -> Iterator[TwoTenants]:
     """A library moved from a service of one kind to one of the other, and verified to be clean."""
     libraries, asked = (rows, receiving()), (asked_of(kinds[0]), profile_of(kinds[1]).parted)
     with Universe(1) as universe:
@@ -203,7 +203,7 @@ def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: A
         mapping = job.with_name("mapping.yaml")
         write_job(job, "move", *sides_of((source, target), asked), mapping, state=state_for(job))
         mapping.write_text(suggested(kinds, libraries, asked), encoding="utf-8")
-        made = Scene(universe, source, target, job, ())
+        made = TwoTenants(universe, source, target, job, ())
         made.policy(**policy)
         report = made.run()
         assert report.counts["created"] == sum(row["record"] == "asset" for row in rows), report.parked
