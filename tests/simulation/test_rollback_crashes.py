@@ -20,7 +20,7 @@ from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.removals import ASSETS, Removing, removing
+from tests.support.virtual.removals import ASSETS, Removals, removing
 from tests.support.virtual.rollback_process import Rolling, differing, held, roll_back, stays
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
@@ -60,7 +60,7 @@ def test_a_rollback_that_is_killed_while_it_moves_the_last_assets_to_the_trash_i
     assert [fault for each in came for fault in each.faults] == []
 
 
-def undone_first(job: Removing, plan: Plan) -> Branch:
+def undone_first(job: Removals, plan: Plan) -> Branch:
     faults = [*repeated(job, 1)]
     if job.living() or job.links():
         faults.append(f"living {sorted(job.living())}, links {job.links()}")
@@ -149,7 +149,7 @@ def undone_changes(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], pla
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def repeated(job: Removing | TwoTenants, run: int) -> Iterator[str]:
+def repeated(job: Removals | TwoTenants, run: int) -> Iterator[str]:
     """The same command until it says that it is done; what is wrong then."""
     for _ in range(AGAIN):
         try:

@@ -24,7 +24,7 @@ from dam_sync.model.errors import DamSyncError, Unsupported
 from dam_sync.model.service import TRASH
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.removals import Removing, note_of, removing
+from tests.support.virtual.removals import Removals, note_of, removing
 from tests.support.virtual.universe import FUSE, LAGS, job_of
 
 LARGEST = 45  # the last commit or call at which a command is killed
@@ -39,7 +39,7 @@ Command = Callable[[Fuse], Coroutine[Any, Any, Any]]
 class Sequence:
     """One world, and what was done in it. wrong: what is lost or doubled at the end."""
 
-    job: Removing
+    job: Removals
     rng: random.Random
     done: list[str] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))

@@ -37,7 +37,7 @@ ASSETS = 8
 
 
 @dataclass
-class Removing:
+class Removals:
     """A library that was moved, and people who remove assets. connectors: instead of the usual ones."""
 
     universe: Universe
@@ -194,7 +194,7 @@ def note_of(side: Tenant) -> str:
 @contextmanager
 def removing(
     folder: Path, kinds: tuple[str, str], containers: Sequence[Json] = (), **policy: Any
-) -> Iterator[Removing]:
+) -> Iterator[Removals]:
     """Moved, with a policy that removes what is gone. containers: those that the target has before."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
     libraries = rows, [] if kinds[1] == FOLDER else [*receiving(), *containers]
@@ -204,7 +204,7 @@ def removing(
         mapping = job.with_name("mapping.yaml")
         write_job(job, "move", *sides_of((source, target)), mapping, state=state_for(job))
         mapping.write_text(suggested(kinds, libraries), encoding="utf-8")
-        made = Removing(universe, source, target, job)
+        made = Removals(universe, source, target, job)
         made.policy(**{"deletes": "trash", "max_deletes": "50%", "grace": "7d", **policy})
         report = made.run()
         assert report.counts["created"] == ASSETS, report.parked

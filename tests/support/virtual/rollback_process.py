@@ -13,7 +13,7 @@ from dam_sync.report.rollback import RollbackReport
 from tests.support.jobs.rollbacks import ALL, differing, held
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.state_location import beside
-from tests.support.virtual.removals import Removing
+from tests.support.virtual.removals import Removals
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import FUSE, LAGS
 
@@ -24,7 +24,7 @@ __all__ = ["ALL", "Rolling", "differing", "held", "preview", "roll_back", "stays
 class Rolling:
     """A process that rolls back one run of a job, and may be killed."""
 
-    of: Removing | TwoTenants
+    of: Removals | TwoTenants
     run: int
 
     @property
@@ -47,13 +47,13 @@ class Rolling:
         return await rollback_job(self.job, self.of.universe.options(fuse), asked)
 
 
-def preview(job: Removing | TwoTenants, run: int) -> RollbackReport:
+def preview(job: Removals | TwoTenants, run: int) -> RollbackReport:
     """What a rollback would do, by the state."""
     return job.universe.do(preview_rollback(job.job, job.universe.options(), RollbackRequest(run)))
 
 
 def roll_back(
-    job: Removing | TwoTenants, run: int, most: str = ALL, *, dry_run: bool = False, **options: Any
+    job: Removals | TwoTenants, run: int, most: str = ALL, *, dry_run: bool = False, **options: Any
 ) -> RollbackReport:
     """One rollback, and time for every index to catch up."""
     stays = job.job.parent / "stays.csv"
@@ -63,7 +63,7 @@ def roll_back(
     return report
 
 
-def stays(job: Removing | TwoTenants) -> set[str]:
+def stays(job: Removals | TwoTenants) -> set[str]:
     """Ids at the target of assets of which something stayed in the last rollback."""
     with (job.job.parent / "stays.csv").open(encoding="utf-8-sig", newline="") as rows:
         return {row["target"] for row in csv.DictReader(rows)} - {""}
