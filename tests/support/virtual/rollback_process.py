@@ -17,11 +17,11 @@ from tests.support.virtual.removals import Removals
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import FUSE, LAGS
 
-__all__ = ["ALL", "Rolling", "differing", "held", "preview", "roll_back", "stays"]
+__all__ = ["ALL", "RollbackProcess", "differing", "held", "preview", "roll_back", "stays"]
 
 
 @dataclass
-class Rolling:
+class RollbackProcess:
     """A process that rolls back one run of a job, and may be killed."""
 
     of: Removals | TwoTenants
