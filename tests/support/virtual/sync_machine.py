@@ -62,7 +62,7 @@ class Plan:
 
 
 @dataclass
-class Machine:
+class SyncMachine:
     """The world of one plan. happened: what was done, and refused; stops: what stopped runs."""
 
     plan: Plan
@@ -319,7 +319,7 @@ def drawn(rng: random.Random) -> dict[str, Any]:
 
 
 @contextmanager
-def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> Iterator[Machine]:
+def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> Iterator[SyncMachine]:
     """Moved once; nobody has edited anything. chosen: chooses instead of the plan's seed."""
     rng = chosen or random.Random(f"machine {plan.seed} {plan.kinds}")
     policy = drawn(rng)
@@ -339,7 +339,7 @@ def machine(folder: Path, plan: Plan, chosen: random.Random | None = None) -> It
             with mapping.open("a", encoding="utf-8") as out:
                 out.write(f"relations: {{kinds: {json.dumps(kinds)}}}\n")
         judge = Judge(source, target, job, marker, policy["drift"], policy["conflicts"])
-        made = Machine(plan, universe, source, target, job, rng, policy, judge)
+        made = SyncMachine(plan, universe, source, target, job, rng, policy, judge)
         made.write_policy()
         made.run(troubled=False)
         made.wait(LAGS)
