@@ -135,7 +135,7 @@ class Ended:
 
 
 @dataclass
-class Month:
+class WatchedMonth:
     """The world, the job, and everything that was reported. wrong: reports that were not true."""
 
     universe: Universe
@@ -354,7 +354,7 @@ class Month:
 
 
 @contextmanager
-def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[Month]:
+def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[WatchedMonth]:
     """A job between two tenants, not run yet."""
     with Universe(seed) as universe:
         universe.clock.jump((BEGIN - EPOCH).total_seconds())
@@ -370,4 +370,4 @@ def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[Month]:
         write_job(job, "month", *sides, mapping, state=state_for(job), **WATCHED)
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         universe.network.weather.most = 1_000_000
-        yield Month(universe, source, target, job, Machine(MachineClock(universe.clock)), random.Random(seed))
+        yield WatchedMonth(universe, source, target, job, Machine(MachineClock(universe.clock)), random.Random(seed))
