@@ -72,7 +72,7 @@ class MachineClock:
 
 
 @dataclass
-class Machine:
+class Computer:
     """What surrounds the process: the clock, the network, the disk, and services that are under maintenance."""
 
     clock: MachineClock
@@ -84,7 +84,7 @@ class Machine:
 class MachineTransport(VirtualTransport):
     """Connections of that machine."""
 
-    machine: Machine
+    machine: Computer
 
     async def replied(self, request: httpx.Request) -> Reply:
         """See `VirtualTransport.replied`."""
@@ -98,7 +98,7 @@ class MachineTransport(VirtualTransport):
 class MachineWriter(VirtualWriter):
     """Writes to the disk of that machine."""
 
-    machine: Machine
+    machine: Computer
 
     def _alone(self, job: Any) -> Any:
         if self.machine.is_full:
@@ -142,7 +142,7 @@ class WatchedMonth:
     source: Tenant
     target: Tenant
     job: Path
-    machine: Machine
+    machine: Computer
     rng: random.Random
     edits: dict[str, Edit] = field(default_factory=dict)  # the last of each asset
     ended: list[Ended] = field(default_factory=list)
@@ -370,4 +370,4 @@ def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[WatchedMo
         write_job(job, "month", *sides, mapping, state=state_for(job), **WATCHED)
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         universe.network.weather.most = 1_000_000
-        yield WatchedMonth(universe, source, target, job, Machine(MachineClock(universe.clock)), random.Random(seed))
+        yield WatchedMonth(universe, source, target, job, Computer(MachineClock(universe.clock)), random.Random(seed))
