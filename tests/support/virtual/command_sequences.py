@@ -36,7 +36,7 @@ Command = Callable[[Fuse], Coroutine[Any, Any, Any]]
 
 
 @dataclass
-class Sequence:
+class CommandSequence:
     """One world, and what was done in it. wrong: what is lost or doubled at the end."""
 
     job: Removals
@@ -240,8 +240,8 @@ def apart(work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
 
 
 @contextmanager
-def sequence(folder: Path, kinds: tuple[str, str], seed: object) -> Iterator[Sequence]:
+def sequence(folder: Path, kinds: tuple[str, str], seed: object) -> Iterator[CommandSequence]:
     """A moved library."""
     with removing(folder, kinds, conflicts="source", grace="1d", max_deletes="100%") as job:
         job.universe.network.weather.most = 10_000_000
-        yield Sequence(job, random.Random(f"{seed} {kinds}"))
+        yield CommandSequence(job, random.Random(f"{seed} {kinds}"))
