@@ -27,7 +27,7 @@ EXPIRING: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lying:
+class Orphans:
     """now: kinds and how many of each; later: the same when everything had the time to expire; here: files and secrets
     that should not be beside the state."""
 
@@ -35,7 +35,7 @@ class Lying:
     later: Counter[str]
     here: tuple[str, ...]
 
-    def differences(self, want: Lying) -> Iterator[str]:
+    def differences(self, want: Orphans) -> Iterator[str]:
         """What lies about that should not."""
         for kind, number in (self.now - want.now).items():
             if kind not in EXPIRING:
@@ -46,11 +46,11 @@ class Lying:
             yield f"left beside the state: {', '.join(self.here)}"
 
 
-def lying(universe: Universe, target: Tenant, state: Path) -> Lying:
+def orphans_in(universe: Universe, target: Tenant, state: Path) -> Orphans:
     """What lies about now, and when more time passed than anything may live. The last that is done in a universe."""
     now = kinds(target)
     universe.do(universe.clock.sleep(LONGEST))
-    return Lying(now, kinds(target), tuple(beside(state)))
+    return Orphans(now, kinds(target), tuple(beside(state)))
 
 
 def kinds(target: Tenant) -> Counter[str]:
