@@ -23,7 +23,7 @@ from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.virtual.scale.generated_source import NAME, kind_of
 from tests.support.virtual.group_commit_writer import GroupedWriter
-from tests.support.virtual.scale.thin_target import RATE, LeanE, LeanTransport
+from tests.support.virtual.scale.thin_target import RATE, ThinTarget, ThinTransport
 from tests.support.virtual.universe import Universe
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Large:
     """One library, an empty target, a job between them."""
 
     universe: Universe
-    target: LeanE
+    target: ThinTarget
     job: Path
     size: int
     writer: Callable[[Engine, Path], GroupedWriter] = GroupedWriter
@@ -88,7 +88,7 @@ class Large:
     def _seen(self, verb: Callable[[JobConfig, RunOptions], Coroutine[Any, Any, Report]]) -> Seen:
         options = RunOptions(
             clock=self.universe.clock,
-            transport=LeanTransport(self.target),
+            transport=ThinTransport(self.target),
             connectors={**discover(), NAME: kind_of(self.size)},
             storage=replace(self.universe.storage, writer=self.writer),
         )
@@ -115,7 +115,7 @@ def large(folder: Path, size: int) -> Iterator[Large]:
     """A universe with a library of `size` assets in it."""
     with Universe() as universe:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
-        target = LeanE(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
+        target = ThinTarget(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
         yield Large(universe, target, write(folder, tenant.url), size)
 
 

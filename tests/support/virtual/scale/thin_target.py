@@ -28,7 +28,7 @@ LAST = 64  # assets whose tags may still be asked for, to see that a call had an
 _JSON = (b"content-type", b"application/json")
 
 
-class LeanE:
+class ThinTarget:
     """One tenant. `met` has a bit for each source asset: 1 where it came, `twice` counts those that came again."""
 
     def __init__(self, universe: Universe, tenant: Tenant, size: int, number_of: Callable[[str], int]) -> None:
@@ -149,11 +149,11 @@ class Response:
         """Nothing to give back."""
 
 
-class LeanTransport(DirectTransport):
+class ThinTransport(DirectTransport):
     """The network to that tenant: every call is held to the rate, few reach the emulator. It carries requests as
     connections do, so that none of httpx is made, which no real run makes either."""
 
-    def __init__(self, service: LeanE) -> None:
+    def __init__(self, service: ThinTarget) -> None:
         self._service = service
         self._emulator = HttpxTransport(VirtualTransport(service.universe.network, Fuse()))
 
