@@ -18,7 +18,7 @@ from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
-from tests.support.network.in_process_calls import Nearby
+from tests.support.network.in_process_calls import InProcessCalls
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.services.profiles import FOLDER
 from tests.support.sampled import deselect
@@ -53,13 +53,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nearby() -> Nearby:
+def nearby() -> InProcessCalls:
     """The emulated services of this process, called without sockets."""
-    return Nearby()
+    return InProcessCalls()
 
 
 @pytest.fixture(scope="module")
-def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: Nearby) -> Iterator[Start]:
+def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: InProcessCalls) -> Iterator[Start]:
     """Starts further tenants of the kind under test."""
     kind, variant = which
     running: list[Tenant] = []

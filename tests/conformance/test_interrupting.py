@@ -30,7 +30,7 @@ from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.network.fused_transport import FusedTransport
 from tests.support.transfer.interrupted_content import Breaking
 from tests.support.state.memory_journal import MemoryJournal
-from tests.support.network.in_process_calls import Nearby
+from tests.support.network.in_process_calls import InProcessCalls
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.services.small_limits import small_parts
 from tests.support.virtual.fuse import Crash as Killed
@@ -49,7 +49,7 @@ WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPL
 
 
 @pytest.fixture
-def parted(which: tuple[str, str], start: Start, nearby: Nearby) -> Tenant:
+def parted(which: tuple[str, str], start: Start, nearby: InProcessCalls) -> Tenant:
     """A new tenant whose files go in parts from a few bytes on: what is in it is looked at again and again."""
     tenant = start(SCHEMA, **WIRED[which[0]].parted_emulated)
     tenant.limits = small_parts(which[0])

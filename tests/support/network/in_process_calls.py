@@ -14,7 +14,7 @@ from tests.support.virtual.reply import Reply
 from tests.support.virtual.wire import Network, VirtualTransport
 
 
-class Nearby:
+class InProcessCalls:
     """The services that are called in the caller's own loop; nobody listens anywhere else."""
 
     def __init__(self) -> None:
