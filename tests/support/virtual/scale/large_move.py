@@ -68,7 +68,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Large:
+class LargeMove:
     """One library, an empty target, a job between them."""
 
     universe: Universe
@@ -111,12 +111,12 @@ class Large:
 
 
 @contextmanager
-def large(folder: Path, size: int) -> Iterator[Large]:
+def large(folder: Path, size: int) -> Iterator[LargeMove]:
     """A universe with a library of `size` assets in it."""
     with Universe() as universe:
         tenant = universe.tenant(TARGET, RECEIVING, rate=None)  # the stand-in holds calls to it
         target = ThinTarget(universe, tenant, size, lambda mark: int(mark.rpartition("-")[2]))
-        yield Large(universe, target, write(folder, tenant.url), size)
+        yield LargeMove(universe, target, write(folder, tenant.url), size)
 
 
 def write(folder: Path, url: str) -> Path:
