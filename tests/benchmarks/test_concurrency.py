@@ -6,8 +6,8 @@ import pytest
 
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.limits import Pace
-from tests.support.stepped_clock import SteppedClock
 from tests.support.measuring.printed_table import show
+from tests.support.stepped_clock import SteppedClock
 from tests.support.virtual.undocumented_limit import CALLERS, PACE, Service, called
 
 LEAST = 0.90

@@ -2,7 +2,8 @@
 the contracts ask for, and those of a run in which nothing changed.
 
 The library was moved before the measurement: see `tests/support/virtual/scale/moved_library.py`, and the first test,
-which proves that this is what a real run leaves. `DAM_SYNC_LONG=1` has 100,000 assets, `DAM_SYNC_ASSETS` another number.
+which proves that this is what a real run leaves. `DAM_SYNC_LONG=1` has 100,000 assets, `DAM_SYNC_ASSETS` another
+number.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from dam_sync.report.report import Report
 from tests.support.measuring.least_delta_calls import CONTROL, DELETE, FILES, LEAST, MOVE, TWICE, VERSION, Calls, Least
 from tests.support.measuring.printed_table import show
 from tests.support.virtual.moves import NOW
-from tests.support.virtual.scale.source_changes import change
 from tests.support.virtual.scale.moved_library import (
     CLASSES,
     SIDES,
@@ -35,6 +35,7 @@ from tests.support.virtual.scale.moved_library import (
     planted,
     tables_of,
 )
+from tests.support.virtual.scale.source_changes import change
 from tests.support.virtual.universe import Tenant
 
 FEW, ALL = 3_000, 100_000

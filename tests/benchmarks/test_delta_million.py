@@ -19,8 +19,8 @@ import pytest
 
 from dam_sync.emulators.kit.serve import serve_in_thread
 from tests.support.measuring.counted_calls import Side
-from tests.support.processes import measured
 from tests.support.measuring.printed_table import MB, show
+from tests.support.processes import measured
 from tests.support.virtual.scale.moved_library import CLASSES, Kinds, Moved, learn, planted
 
 FEW, ALL = 20_000, 1_000_000

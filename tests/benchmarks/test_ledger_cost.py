@@ -21,8 +21,8 @@ from dam_sync.store.ledger import append
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 from tests.support.jobs.bulk_jobs import Bulk, write_bulk
-from tests.support.processes import measured, processes
 from tests.support.measuring.printed_table import show
+from tests.support.processes import measured, processes
 
 ASSETS = 500
 BUDGET = 0.10

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.measuring.printed_table import MB, show
 from tests.support.virtual.scale.generated_source import TAGGED
-from tests.support.virtual.scale.thin_target import RATE
 from tests.support.virtual.scale.large_move import LargeMove, Seen, large
+from tests.support.virtual.scale.thin_target import RATE
 
 FEW, ALL = 20_000, 1_000_000
 MOST_GROWTH = 60 * MB  # from a tenth of the run on, whatever the size

@@ -25,10 +25,10 @@ import pytest
 from tests.support.jobs.bulk_jobs import Bulk
 from tests.support.measuring.counted_calls import Side, counted
 from tests.support.measuring.cpu import ended_children
-from tests.support.processes import measured
+from tests.support.measuring.printed_table import show
 from tests.support.measuring.recorded_requests import record, recorded
 from tests.support.measuring.replayed_requests import bare_seconds
-from tests.support.measuring.printed_table import show
+from tests.support.processes import measured
 
 pytestmark = pytest.mark.bench
 

@@ -25,8 +25,8 @@ import pytest
 from tests.support.jobs.bulk_jobs import Bulk
 from tests.support.measuring.counted_calls import Side, counted, name_of
 from tests.support.measuring.cpu import Cost, costing
-from tests.support.processes import measured
 from tests.support.measuring.printed_table import show
+from tests.support.processes import measured
 
 FILES = int(os.environ.get("DAM_SYNC_FILES", "2000"))
 FEW = FILES // 10  # the difference of the two leaves the start out

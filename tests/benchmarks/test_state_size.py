@@ -30,8 +30,8 @@ import pytest
 
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.standing import standing_of
-from tests.support.state.postgres import OwnServer, execute
 from tests.support.measuring.printed_table import show
+from tests.support.state.postgres import OwnServer, execute
 from tests.support.virtual.scale.filled_state import Filler
 from tests.support.virtual.scale.large_move import resident
 from tests.support.virtual.scale.replayed_state import FIRST, RealRun, Replay, Spent, real_run

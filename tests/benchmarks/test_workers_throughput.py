@@ -28,10 +28,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.support.measuring.printed_table import show
+from tests.support.network.storage_process import storage
 from tests.support.services.large_file_service import NAME, installed
 from tests.support.state.postgres import OwnServer
-from tests.support.network.storage_process import storage
-from tests.support.measuring.printed_table import show
 
 pytestmark = pytest.mark.bench
 

@@ -20,8 +20,8 @@ from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
 from tests.support.network.in_process_calls import InProcessCalls
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.services.profiles import FOLDER
 from tests.support.sampled import deselect
+from tests.support.services.profiles import FOLDER
 
 Start = Callable[..., Tenant]
 SAMPLE = 12  # one test of so many

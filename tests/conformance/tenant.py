@@ -32,10 +32,10 @@ from dam_sync.services.folder.tenant import ABOUT, FORMAT
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
-from tests.support.services.connections import Emulated, HastyClock, alike
-from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.jobs.folder_jobs import InFolder
+from tests.support.services.connections import Emulated, HastyClock, alike
 from tests.support.services.profiles import FOLDER
+from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.transfer.byte_source import Source, generated
 
 BUDGET = 64 << 20

@@ -25,14 +25,14 @@ from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import VARIANTS, WIRED
-from tests.support.network.received_bodies import Arrivals, noting
-from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.network.fused_transport import FusedTransport
-from tests.support.transfer.interrupted_content import Breaking
-from tests.support.state.memory_journal import MemoryJournal
 from tests.support.network.in_process_calls import InProcessCalls
+from tests.support.network.received_bodies import Arrivals, noting
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.services.small_limits import small_parts
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.transfer.interrupted_content import Breaking
 from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
 

@@ -9,16 +9,16 @@ from zlib import crc32
 import pytest
 
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
-from tests.support.jobs import small_jobs
 from tests.support.disks import WAY
-from tests.support.jobs.accepted_exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
+from tests.support.jobs import small_jobs
+from tests.support.jobs.accepted_exposure import ACCEPTED_LINE
+from tests.support.jobs.rollbacks import Chosen, undone_afterwards
+from tests.support.jobs.tenants import Command, Completed, Pair, pair
 from tests.support.pairs import EVERYTHING
-from tests.support.state.postgres import OwnServer, execute, own_server
 from tests.support.programs import shared
 from tests.support.sampled import SHARE, leave_out
-from tests.support.jobs.tenants import Command, Completed, Pair, pair
-from tests.support.jobs.rollbacks import Chosen, undone_afterwards
+from tests.support.state.postgres import OwnServer, execute, own_server
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "demo-a-to-e.yaml"

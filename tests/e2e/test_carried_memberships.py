@@ -14,9 +14,9 @@ from dam_sync.api.jobs import plan_job, run_job
 from tests.conformance.catalogue import asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import hurried, receiver_of
-from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 from tests.support.jobs.folder_jobs import InFolder, job_between
 from tests.support.jobs.tenants import Tenant
+from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 
 D = "d_templates"
 SPRING = {"kind": "collection", "path": ["Spring"]}

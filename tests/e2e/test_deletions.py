@@ -18,12 +18,12 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Draft
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
-from tests.support.jobs.any_pair import any_pair, living, moved
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import any_pair, living, moved
 from tests.support.jobs.open_service import opened_side
 from tests.support.jobs.small_jobs import FastClock, options
 from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 
 SOURCE, TARGET = "a_hypermedia", "b_documents"
 ASSETS = 4

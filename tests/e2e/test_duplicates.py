@@ -84,8 +84,8 @@ def duplicating(
         served(TARGET, [*SCHEMA, *there], variant="duplicates") as other,
     ):
         patch.setattr(LateClock, "later", timedelta(0))
-        patch.setattr(small, "FASTER", FASTER)
-        patch.setattr(small, "CLOCK", LateClock())
+        patch.setattr(small_jobs, "FASTER", FASTER)
+        patch.setattr(small_jobs, "CLOCK", LateClock())
         into = Emulated(TARGET, other.url, {"duplicate_window": window, "readiness": "later"})
         yield Small(joined(folder, Emulated(SOURCE, one.url), into, (one, other), MARKER), ("b7kq.c5wxt2rn.z8hmvd3f",))
 

@@ -22,13 +22,13 @@ from dam_sync.model.exposure import EXPOSURE, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
-from tests.support.jobs.library_edits import change_source, change_target, closes
-from tests.support.libraries.every_feature import OWN_MARKS
-from tests.support.jobs.folder_jobs import side_of
 from tests.support.jobs.audience import DOWNLOAD, Seen, Sight, wider
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.library_edits import change_source, change_target, closes
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
-from tests.support.jobs.tenants import Pair
 
 PAIRS = pairs(1)
 IDS = ids(PAIRS)

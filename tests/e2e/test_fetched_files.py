@@ -22,15 +22,15 @@ from dam_sync.engine.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import programs
 from tests.support.jobs import small_jobs
-from tests.support.jobs.any_pair import hurried, joined, living, planned, ran, receiver_of, tenant_of
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import hurried, joined, living, planned, ran, receiver_of, tenant_of
 from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import ids
+from tests.support.services.profiles import profile_of
 from tests.support.services.small_limits import limited, small_parts
 from tests.support.state.postgres import OwnServer, execute
-from tests.support.services.profiles import profile_of
-from tests.support.jobs.tenants import Pair
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
 MANY = 40  # more than are written at once
@@ -89,9 +89,9 @@ def test_large_files_do_not_pass_through_us(tmp_path: Path, source: str, target:
 
 def proven(pair: Pair, level: str) -> dict[str, int]:
     """How surely the files are known to be at the target, by a verification of this level that finds no difference."""
-    verdict = asyncio.run(verify_job(pair.job, small_jobs.options(connectors=pair.connectors), level, "100%")).as_json()[
-        "verdict"
-    ]
+    verdict = asyncio.run(
+        verify_job(pair.job, small_jobs.options(connectors=pair.connectors), level, "100%")
+    ).as_json()["verdict"]
     assert verdict["differences"] == []
     return {name: number for name, number in verdict["evidence"].items() if number}
 

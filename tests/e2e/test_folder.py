@@ -24,8 +24,8 @@ from dam_sync.services import discover
 from tests.conformance.catalogue import asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import hurried, living, receiver_of, tenant_of
-from tests.support.libraries.every_feature import DATES, OWN_MARKS, everything, receiving, titled
 from tests.support.jobs.folder_jobs import InFolder, job_between
+from tests.support.libraries.every_feature import DATES, OWN_MARKS, everything, receiving, titled
 from tests.support.pairs import EVERYTHING, ids
 from tests.support.services.profiles import marker_in, profile_of
 

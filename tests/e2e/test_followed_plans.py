@@ -16,11 +16,11 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import any_pair, living
-from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import FOLDER, profile_of
-from tests.support.jobs.tenants import Pair
 
 PAIRS = [pair for pair in pairs(2) if pair[0] != FOLDER]
 SAME = "the run did exactly what its plan lists, operation by operation"

@@ -18,8 +18,8 @@ from dam_sync.config.secrets import is_secret
 from tests.conformance.catalogue import library
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import hurried, receiver_of, tenant_of
-from tests.support.libraries.every_feature import receiving
 from tests.support.jobs.folder_jobs import side_of
+from tests.support.libraries.every_feature import receiving
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
 

@@ -25,8 +25,8 @@ from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.journal_names import is_inner
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
-from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.forking import Forked, Forking
+from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.small_jobs import Ran
 from tests.support.jobs.tenants import Tenant
 

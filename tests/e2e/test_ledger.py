@@ -21,10 +21,10 @@ from dam_sync.model.journal_names import is_inner
 from dam_sync.model.wording import bytes_text
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
+from tests.support.jobs.small_jobs import FastClock
 from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import EVERY
 from tests.support.services.profiles import profile_of
-from tests.support.jobs.small_jobs import FastClock
 
 SHARED = "DELETE /api/v1/upload/{batchId}"  # of files of several assets, so that it belongs to none of them
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments

@@ -19,12 +19,12 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Pair, any_pair, large_for, living, moved, planned, ran
-from tests.support.services.emulated_b import AUTH
-from tests.support.services.emulated_e import TOKEN
+from tests.support.jobs.small_jobs import FastClock
 from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
+from tests.support.services.emulated_b import AUTH
+from tests.support.services.emulated_e import TOKEN
 from tests.support.services.profiles import profile_of
-from tests.support.jobs.small_jobs import FastClock
 
 PAIRS = pairs(2)
 

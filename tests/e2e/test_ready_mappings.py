@@ -17,11 +17,11 @@ from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.services import discover
 from tests.support.jobs import small_jobs
-from tests.support.jobs.any_pair import hurried, moved, ran, receiver_of, tenant_of, verified
 from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import hurried, moved, ran, receiver_of, tenant_of, verified
 from tests.support.jobs.folder_jobs import side_of
-from tests.support.pairs import EVERYTHING
 from tests.support.jobs.tenants import Pair
+from tests.support.pairs import EVERYTHING
 
 READY = next(folder for folder in MAPPINGS if folder.is_dir())
 KINDS = {kind[0]: kind for kind in discover() if kind != "folder"} | {"folder": "folder"}

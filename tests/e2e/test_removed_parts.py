@@ -16,8 +16,8 @@ from dam_sync.model.values import Json
 from tests.conformance.catalogue import LINK, MARKER, SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import hurried, living, receiver_of
-from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 from tests.support.jobs.folder_jobs import InFolder, job_between
+from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 from tests.support.services.profiles import marker_in
 
 C = "c_brandlibrary"

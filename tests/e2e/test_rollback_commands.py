@@ -24,11 +24,11 @@ from dam_sync.services import discover
 from tests.e2e.test_pairs import relations_between
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import any_pair, large_for, living, moved, name_relations, ran
+from tests.support.jobs.small_jobs import Meanwhile
+from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
-from tests.support.jobs.small_jobs import Meanwhile
-from tests.support.jobs.tenants import Pair
 
 PAIRS = pairs(1, 2)
 MANY = 40  # more assets than are undone at once

@@ -14,9 +14,9 @@ from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.model.run_options import RunOptions
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
-from tests.support.network.altered_transport import AlteredTransport
 from tests.support.jobs.any_pair import any_pair
 from tests.support.jobs.tenants import Pair
+from tests.support.network.altered_transport import AlteredTransport
 
 T = TypeVar("T")
 BEST, WORST = ({"kind": "collection", "path": [title], "id": ""} for title in ("Best of", "Worst of"))

@@ -13,8 +13,8 @@ from dam_sync.api.adopt import Adoption, adopt_job
 from dam_sync.model.errors import SafetyStop
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Pair, any_pair, asked_of, joined, living, moved, planned, ran
-from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.jobs.folder_jobs import side_of
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
 

@@ -17,9 +17,9 @@ from dam_sync.api.check import CheckResult, check_job
 from dam_sync.watch.watcher import Watcher
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import moved
-from tests.support.sampled import only_in_full
 from tests.support.jobs.tenants import Pair, duplicates
 from tests.support.jobs.webhook_watch import SECRETS, Watched, change, has, subscribed, watched, webhooked_pair
+from tests.support.sampled import only_in_full
 
 PAIRS = [("c_brandlibrary", "d_templates"), ("d_templates", "e_profiles"), ("e_profiles", "c_brandlibrary")]
 MODES = ["duplicate", "reorder", "drop"]

@@ -13,10 +13,10 @@ from dam_sync.model.asset import AssetId, Patch
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import ACCEPTED, any_pair, living, ran, verified
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.open_service import opened_side
-from tests.support.pairs import EVERY
 from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.pairs import EVERY
 
 IMMOVABLE = {"c_brandlibrary"}  # no call moves an asset to another section (spec, Service C)
 STRICT = {"policy": {**ACCEPTED, "extras": "fail"}}

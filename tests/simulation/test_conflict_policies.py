@@ -15,9 +15,10 @@ from dam_sync.engine.conflicts import WIDER
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Localized
+from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.services.connections import Bytes
 from tests.support.state.memory_journal import MemoryJournal
-from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.target_edits import (
     BY_HAND,
     EDITS,
@@ -32,7 +33,6 @@ from tests.support.virtual.target_edits import (
     rights,
     tags,
 )
-from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 POLICIES = ("park", "source", "target", "newest", "merge")

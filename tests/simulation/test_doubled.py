@@ -11,8 +11,8 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import draft_from_json
 from dam_sync.services.c_brandlibrary.codec import wire
 from tests.support.state.memory_journal import MemoryJournal
-from tests.support.virtual.target_edits import BY_HAND, Edit, field
 from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import BY_HAND, Edit, field
 from tests.support.virtual.two_tenants import TwoTenants, scene
 
 NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))

@@ -25,7 +25,7 @@ from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.sync_machine import PAUSES, ROLES, SyncMachine, Plan, machine
+from tests.support.virtual.sync_machine import PAUSES, ROLES, Plan, SyncMachine, machine
 
 CYCLES = int(os.environ.get("DAM_SYNC_CYCLES", "50" if EVERYTHING else "2"))
 EDITS = int(os.environ.get("DAM_SYNC_EDITS", "200" if EVERYTHING else "30"))  # in each cycle

@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 from dam_sync.api.jobs import verify_job
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Patch
-from tests.support.virtual.target_edits import rights
 from tests.support.virtual.rollback_process import roll_back
+from tests.support.virtual.target_edits import rights
 from tests.support.virtual.two_tenants import SPARE, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}

@@ -15,8 +15,8 @@ import pytest
 import structlog
 
 from dam_sync.watch.scheduler import RunResult
-from tests.support.pairs import EVERYTHING
 from tests.support.jobs.tenants import duplicates
+from tests.support.pairs import EVERYTHING
 from tests.support.virtual.watched_month import month
 
 DAYS = 31 if EVERYTHING else 3

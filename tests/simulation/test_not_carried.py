@@ -12,9 +12,9 @@ import pytest
 
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset
+from tests.support.virtual.source_edits import MORE
 from tests.support.virtual.target_edits import Edit, Hand, replaced
 from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
-from tests.support.virtual.source_edits import MORE
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset
 from dam_sync.model.service import Service
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.crashes import SEED, tried
+from tests.support.virtual.moves import Simulation
 from tests.support.virtual.target_edits import (
     DETACH,
     DROP_VERSION,
@@ -27,7 +28,6 @@ from tests.support.virtual.target_edits import (
     unrelated,
     version_dropped,
 )
-from tests.support.virtual.moves import Simulation
 from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}

@@ -22,10 +22,10 @@ from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.moves import LEFT
 from tests.support.virtual.removals import Removals, note_of, removing
 from tests.support.virtual.rollback_process import differing, held
+from tests.support.virtual.state_location import ask
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good

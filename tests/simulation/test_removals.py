@@ -17,8 +17,8 @@ from dam_sync.model.errors import Denied, SafetyStop, StopRequested, TruncatedLi
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING
-from tests.support.virtual.moves import Simulation
 from tests.support.virtual.lying_listings import LIES, Lie, planted
+from tests.support.virtual.moves import Simulation
 from tests.support.virtual.removals import ASSETS, Removals, note_of, removing
 from tests.support.virtual.universe import LAGS, job_of
 

@@ -16,16 +16,16 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
+from tests.support.jobs.rollbacks import held
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.services.profiles import profile_of
-from tests.support.jobs.rollbacks import held
 from tests.support.virtual.crashes import POINTS, SEED, tried
-from tests.support.virtual.target_edits import REPLACED
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
-from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import REPLACED
+from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
 PAIRS = [pair for pair in pairs(1) if pair[0] in RENAMES and pair[1] in KINDS]

@@ -17,11 +17,11 @@ from tests.support.pairs import EVERY, EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.fuse import AFTER, CALL
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.removals import ASSETS, Removals, removing
 from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back, stays
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
@@ -179,7 +179,9 @@ def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
         job.edit("source")
         job.run(full=True)
         before, differs = held(job.target), job.verify()["differences"]
-        every = [point for point in RollbackProcess(job, 2).live().points() if point.kind == CALL or point.when == AFTER]
+        every = [
+            point for point in RollbackProcess(job, 2).live().points() if point.kind == CALL or point.when == AFTER
+        ]
     plans = [(point,) for point in random.Random(f"{SEED} {kind}").sample(every, min(3 * EACH_CASE, len(every)))]
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
         job.edit("source")

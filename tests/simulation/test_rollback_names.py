@@ -10,15 +10,15 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
-from tests.support.services.connections import Bytes
-from tests.support.state.memory_journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.services.connections import Bytes
 from tests.support.services.profiles import profile_of
-from tests.support.virtual.target_edits import EDITS
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back
-from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.source_edits import RENAMES
+from tests.support.virtual.target_edits import EDITS
+from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
 RENAMING = {Operation.RENAME_TERM, Operation.RENAME_CONTAINER}
@@ -66,7 +66,11 @@ def test_a_name_that_was_given_back_in_part_is_given_back_completely(tmp_path: P
         job.universe.do(job.universe.clock.sleep(LAGS))
         job.run(full=True)
         trace = job.universe.network.trace
-        assert RollbackProcess(job, 2).live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary"))).blown
+        assert (
+            RollbackProcess(job, 2)
+            .live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary")))
+            .blown
+        )
         roll_back(job, 2)
         assert roll_back(job, 2).done
         assert [*differing(before, held(job.target))] == []

@@ -19,8 +19,8 @@ from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import POINTS, SEED, left_by
 from tests.support.virtual.fuse import Fuse, Point
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import Tenant, Universe
 
 PAIRS = pairs(1) if EVERYTHING else [("d_templates", "d_templates")]

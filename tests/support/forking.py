@@ -34,8 +34,8 @@ import typer.main
 from dam_sync import services
 from dam_sync.cli import YOUNG_OBJECTS, cli
 from tests.support.jobs import small_jobs
-from tests.support.state.shared_engine import empty_state
 from tests.support.jobs.small_jobs import Ran, hurry, set_right
+from tests.support.state.shared_engine import empty_state
 
 ROOT = Path(__file__).parents[2]
 STREAMS = ("out", "err")

@@ -16,8 +16,8 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from tests.support.jobs.bulk_jobs import Written
-from tests.support.measuring.peak_memory import peak_of
 from tests.support.jobs.tenants import Pair, Tenant, joined
+from tests.support.measuring.peak_memory import peak_of
 
 BACK = """\
 version: 1

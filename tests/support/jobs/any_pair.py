@@ -22,10 +22,10 @@ from dam_sync.services import discover
 from tests.support.jobs import small_jobs
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.folder_jobs import FolderTenant, Side, side_of
-from tests.support.services.small_limits import limited, small_parts
-from tests.support.services.profiles import FOLDER, marker_in, profile_of
-from tests.support.jobs.tenants import Pair, Tenant, emulated
 from tests.support.jobs.rollbacks import undone_afterwards
+from tests.support.jobs.tenants import Pair, Tenant, emulated
+from tests.support.services.profiles import FOLDER, marker_in, profile_of
+from tests.support.services.small_limits import limited, small_parts
 
 Row = Mapping[str, Any]
 QUICK = {"lag": 0.2}
@@ -71,7 +71,7 @@ def hurried() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         small_jobs.hurry(patch)
         small_jobs.set_right()
-        patch.setattr(small, "FASTER", FASTER)
+        patch.setattr(small_jobs, "FASTER", FASTER)
         yield
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators.kit.object_store import Blob
 from tests.support.jobs.accepted_exposure import ACCEPTED
-from tests.support.services.profiles import FOLDER
 from tests.support.jobs.tenants import Tenant
+from tests.support.services.profiles import FOLDER
 
 Row = Mapping[str, Any]
 PARTS = ("versions", "attachments")

@@ -13,10 +13,10 @@ from typing import Any
 
 from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
 from dam_sync.emulators import profile_of
-from tests.support.jobs.bulk_jobs import Bulk, write_bulk
 from tests.support.jobs.accepted_exposure import ACCEPTED
-from tests.support.processes import Measured, emulating, processes
+from tests.support.jobs.bulk_jobs import Bulk, write_bulk
 from tests.support.jobs.tenants import Pair, Tenant
+from tests.support.processes import Measured, emulating, processes
 
 CHUNK = "POST /v2/uploads/chunks/upload"
 START = "POST /v2/uploads/chunks/start"

@@ -27,10 +27,10 @@ from dam_sync.model.connector import Connector
 from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.store.base import Storage
-from tests.support.state.shared_engine import SHARED, shared_engine
-from tests.support.services.small_limits import limited
-from tests.support.jobs.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
 from tests.support.jobs.rollbacks import undone_afterwards
+from tests.support.jobs.tenants import CREDENTIALS, Pair, duplicates, pair, write_secret
+from tests.support.services.small_limits import limited
+from tests.support.state.shared_engine import SHARED, shared_engine
 
 MAPPING = Path(__file__).parents[3] / "mappings" / "demo-a-to-e.yaml"
 SOURCE, TARGET = "a_hypermedia", "e_profiles"

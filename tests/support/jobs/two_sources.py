@@ -16,13 +16,13 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import programs
-from tests.support.jobs.any_pair import tenant_of
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import tenant_of
 from tests.support.jobs.open_service import opened_side
-from tests.support.state.postgres import OwnServer, execute
-from tests.support.services.profiles import marker_in, profile_of
 from tests.support.jobs.tenants import Pair, Tenant
+from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.services.profiles import marker_in, profile_of
+from tests.support.state.postgres import OwnServer, execute
 
 Row = Mapping[str, Any]
 PARTS = 4  # terms and containers that both sources have and the target lacks

@@ -19,11 +19,11 @@ from dam_sync.watch.watcher import Watcher
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import hurried, joined, living, receiver_of, tenant_of
-from tests.support.jobs.library_edits import change_source
-from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 from tests.support.jobs.folder_jobs import side_of
-from tests.support.network.raw_server import free_port
+from tests.support.jobs.library_edits import change_source
 from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
+from tests.support.network.raw_server import free_port
 
 SECRETS = {"d_templates": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
 PATIENCE = 60.0  # seconds of this machine; it may be busy

@@ -14,11 +14,11 @@ from typing import Any
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
-from tests.support.jobs.bulk_jobs import Bulk, Record
 from tests.support.jobs.accepted_exposure import ACCEPTED
-from tests.support.processes import emulating, measured
-from tests.support.measuring.printed_table import show
+from tests.support.jobs.bulk_jobs import Bulk, Record
 from tests.support.jobs.tenants import Pair, Tenant
+from tests.support.measuring.printed_table import show
+from tests.support.processes import emulating, measured
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
 ASSETS = 1_000

@@ -26,8 +26,8 @@ from dam_sync.services.d_templates import CONNECTOR
 from dam_sync.services.d_templates.service import TemplatesService
 from dam_sync.services.d_templates.source.versions import VersionGroup, VersionGroups
 from tests.support.network.raw_server import RawServer, Said, Seen, said
-from tests.support.stepped_clock import SteppedClock
 from tests.support.services.typed_options import connected
+from tests.support.stepped_clock import SteppedClock
 
 AUTH = {"flow": "session", "api_key": "key-123456789", "username": "svc", "password": "s3cret-Pass1"}
 TITLE, MARK, DAY, COLOR = "attr-title", "attr-mark", "attr-day", "attr-color"

@@ -18,14 +18,14 @@ from dam_sync.services.b_documents import facts
 from tests.support.virtual.batched_moves import NAMES, SKEW, TITLES, TO_A, TO_B, TO_C, SharedSimulation
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.fuse import CALL, Fuse
-from tests.support.virtual.state_location import ask
-from tests.support.virtual.orphans import kinds
-from tests.support.virtual.moves import Move, differences
-from tests.support.virtual.odd_networks import DroppingNetwork, MixingNetwork, RefusingNetwork
 from tests.support.virtual.fault_scripts import Reference, Script, parked, stormed
-from tests.support.virtual.universe import LAGS
+from tests.support.virtual.fuse import CALL, Fuse
+from tests.support.virtual.moves import Move, differences
 from tests.support.virtual.network_faults import Trouble
+from tests.support.virtual.odd_networks import DroppingNetwork, MixingNetwork, RefusingNetwork
+from tests.support.virtual.orphans import kinds
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.universe import LAGS
 from tests.support.virtual.wire import Network
 
 C_CREATE: Final = "POST /api/v4/libraries/{id}/assets"

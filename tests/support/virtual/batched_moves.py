@@ -18,10 +18,10 @@ from tests.conformance.catalogue import SCHEMA, asset, moment
 from tests.support.virtual.branching import branches
 from tests.support.virtual.clock import EPOCH
 from tests.support.virtual.crashes import survived
-from tests.support.virtual.fuse import Fuse, Point
-from tests.support.virtual.small_library import receiving
-from tests.support.virtual.moves import Simulation, State
 from tests.support.virtual.fault_scripts import Reference
+from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.moves import Simulation, State
+from tests.support.virtual.small_library import receiving
 from tests.support.virtual.universe import Tenant, Universe
 
 SIZE: Final = 700  # bytes of each file

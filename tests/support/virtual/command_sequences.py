@@ -23,8 +23,8 @@ from dam_sync.api.state_copies import job_export, job_gc, job_import
 from dam_sync.model.errors import DamSyncError, Unsupported
 from dam_sync.model.service import TRASH
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.removals import Removals, note_of, removing
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import FUSE, LAGS, job_of
 
 LARGEST = 45  # the last commit or call at which a command is killed

@@ -15,11 +15,11 @@ from dam_sync.api.jobs import verify_job
 from dam_sync.api.state_commands import job_errors
 from dam_sync.emulators import profile_of
 from dam_sync.model.errors import DamSyncError
-from tests.support.virtual.fuse import Fuse, Point
-from tests.support.virtual.state_location import ask
-from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.damaged_listings import DAMAGES
+from tests.support.virtual.fuse import Fuse, Point
+from tests.support.virtual.moves import Move, Simulation, State, differences
 from tests.support.virtual.network_faults import Endless, Trouble, Weather
+from tests.support.virtual.state_location import ask
 
 ROLES: Final = ("source", "target")
 WHERE: Final = ("first", "middle", "last")

@@ -33,8 +33,8 @@ from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import Stuck
 from tests.support.virtual.moves import Move, Simulation, digest, plain
 from tests.support.virtual.mutated_responses import OPS, Mutation, misheaded, mutated, remade
-from tests.support.virtual.reply import Reply
 from tests.support.virtual.network_faults import Endless, Weather
+from tests.support.virtual.reply import Reply
 
 ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "40"))  # fuzzed answers in all, half to reads, half to writes
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))

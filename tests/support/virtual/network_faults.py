@@ -19,8 +19,8 @@ from dam_sync.emulators.kit.app import Application
 from dam_sync.emulators.kit.faults import ACTIONS
 from dam_sync.http.bounds import CONNECT_SECONDS
 from tests.support.virtual.clock import Passing
-from tests.support.virtual.reply import Reply
 from tests.support.virtual.damaged_listings import DAMAGES, damaged
+from tests.support.virtual.reply import Reply
 
 NETWORK = frozenset(
     {

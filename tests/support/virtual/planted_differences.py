@@ -15,9 +15,9 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.values import Json, Localized, Value, value_from_json
 from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.target_edits import CONTAINERS, UNRELATE, Hand
 from tests.support.virtual.target_edits import library as rich
-from tests.support.virtual.state_location import ask
 from tests.support.virtual.two_tenants import TwoTenants
 
 FIELDS, DIGEST = "fields", "digest"  # levels of `verify`

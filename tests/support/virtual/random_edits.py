@@ -17,12 +17,12 @@ from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.service import TRASH, Service
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 from tests.conformance.catalogue import GROUPS, LINK
-from tests.support.services.connections import Bytes
 from tests.support.libraries.every_feature import NAMES, PEOPLE
-from tests.support.state.memory_journal import MemoryJournal
+from tests.support.services.connections import Bytes
 from tests.support.services.profiles import profile_of
-from tests.support.virtual.target_edits import DETACH, DROP_VERSION, UNRELATE, Hand
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.source_edits import PURGES, RENAMES
+from tests.support.virtual.target_edits import DETACH, DROP_VERSION, UNRELATE, Hand
 from tests.support.virtual.universe import Tenant
 
 DAYS = tuple(datetime(year, 1, 1, tzinfo=UTC) for year in (2015, 2020, 2040, 2050, 2060))

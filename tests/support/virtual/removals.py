@@ -24,13 +24,13 @@ from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs.accepted_exposure import ACCEPTED
-from tests.support.state.memory_journal import MemoryJournal
 from tests.support.services.profiles import FOLDER, profile_of
-from tests.support.virtual.target_edits import bytes_of
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.state_location import ask, beside, job_in, state_for
-from tests.support.virtual.small_library import receiving
 from tests.support.virtual.moves import TITLE, retitled, served, sides_of, suggested
+from tests.support.virtual.small_library import receiving
+from tests.support.virtual.state_location import ask, beside, job_in, state_for
+from tests.support.virtual.target_edits import bytes_of
 from tests.support.virtual.universe import LAGS, Tenant, Universe
 
 ASSETS = 8

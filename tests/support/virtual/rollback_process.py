@@ -12,8 +12,8 @@ from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_jo
 from dam_sync.report.rollback import RollbackReport
 from tests.support.jobs.rollbacks import ALL, differing, held
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.state_location import beside
 from tests.support.virtual.removals import Removals
+from tests.support.virtual.state_location import beside
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import FUSE, LAGS
 

@@ -14,8 +14,8 @@ from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.journal_names import is_repair
 from dam_sync.model.service import TRASH
 from dam_sync.services import discover
-from tests.support.jobs.unreported_losses import texts
 from tests.support.jobs.tenants import duplicates
+from tests.support.jobs.unreported_losses import texts
 from tests.support.virtual.state_location import ask, is_there
 from tests.support.virtual.universe import Tenant
 

@@ -25,19 +25,19 @@ from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.conformance.catalogue import LINK
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.services.profiles import marker_in, profile_of
-from tests.support.virtual.target_edits import library, receiving
+from tests.support.virtual.fault_scripts import applicable
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.fuse import KINDS as MOMENTS
-from tests.support.virtual.sync_judge import Judge
-from tests.support.virtual.state_location import ask, is_there, job_in, state_for
 from tests.support.virtual.moves import options_of, side_of
-from tests.support.virtual.random_edits import ACTS, Crowd, acts_of
-from tests.support.virtual.fault_scripts import applicable
-from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.network_faults import Trouble
+from tests.support.virtual.random_edits import ACTS, Crowd, acts_of
+from tests.support.virtual.state_location import ask, is_there, job_in, state_for
+from tests.support.virtual.sync_judge import Judge
+from tests.support.virtual.target_edits import library, receiving
+from tests.support.virtual.universe import LAGS, Tenant, Universe
 
 ROLES = ("source", "target")
 POLICIES = ("park", "source", "target", "newest", "merge")

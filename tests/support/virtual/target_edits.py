@@ -14,8 +14,8 @@ from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Json, Localized, Row, Term, Value
 from tests.conformance.catalogue import LINK, SCHEMA, asset
-from tests.support.services.connections import Bytes
 from tests.support.libraries.every_feature import MORE_SCHEMA, PEOPLE, PLACES
+from tests.support.services.connections import Bytes
 from tests.support.state.memory_journal import MemoryJournal
 
 BY_HAND = "by hand"

@@ -18,9 +18,9 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from dam_sync.report.report import Report
 from tests.support.jobs.any_pair import asked_of
-from tests.support.virtual.target_edits import Change, Edit, Hand, library, receiving
-from tests.support.virtual.state_location import ask, job_in, state_for
 from tests.support.virtual.moves import served, sides_of, suggested
+from tests.support.virtual.state_location import ask, job_in, state_for
+from tests.support.virtual.target_edits import Change, Edit, Hand, library, receiving
 from tests.support.virtual.universe import LAGS, Tenant, Universe, job_of
 
 ACCEPTED = dict.fromkeys(("expiry_dropped", "unreleased_as_released", "groups_widened"), "accept")

@@ -29,19 +29,19 @@ from dam_sync.store.file.threads import GroupWriter
 from dam_sync.watch.metrics import health_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
 from dam_sync.watch.watcher import Watcher
-from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.jobs.accepted_exposure import ACCEPTED
-from tests.support.services.small_limits import small_parts
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.services.profiles import marker_in, profile_of
+from tests.support.services.small_limits import small_parts
 from tests.support.virtual.clock import EPOCH, VirtualClock
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.state_location import job_in, state_for
-from tests.support.virtual.small_library import library, receiving
 from tests.support.virtual.moves import TITLE, options_of
 from tests.support.virtual.reply import Reply
+from tests.support.virtual.small_library import library, receiving
+from tests.support.virtual.state_location import job_in, state_for
+from tests.support.virtual.store_writer import VirtualWriter
 from tests.support.virtual.universe import FUSE, LAGS, Tenant, Universe
 from tests.support.virtual.wire import VirtualTransport
-from tests.support.virtual.store_writer import VirtualWriter
 
 HOUR = 3600.0
 BEGIN = datetime(2026, 3, 27, 8, tzinfo=UTC)  # the clocks of Paris go forward on the 29th

@@ -119,7 +119,10 @@ instants = value_strategies.instants.map(lambda moment: moment.replace(microseco
 numbers = st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False, allow_infinity=False))
 cells: st.SearchStrategy[Scalar] = st.one_of(
     *(names, st.booleans(), numbers, value_strategies.dates, instants, places, value_strategies.people),
-    *(value_strategies.localized, st.builds(Term, names, st.sampled_from(("", "1")), st.lists(names, max_size=2).map(tuple))),
+    *(
+        value_strategies.localized,
+        st.builds(Term, names, st.sampled_from(("", "1")), st.lists(names, max_size=2).map(tuple)),
+    ),
 )
 keys = st.sampled_from(("a", "row", "label", "Net weight", ""))
 rows = st.dictionaries(keys, st.one_of(cells, st.lists(cells, max_size=2).map(tuple)), max_size=3).map(Row)

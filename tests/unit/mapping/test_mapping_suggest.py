@@ -16,7 +16,6 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Term
-from tests.support.mapping.tenant_schemas import able, schema
 from tests.support.mapping.service_schemas import (
     SERVICES,
     TERM,
@@ -29,6 +28,7 @@ from tests.support.mapping.service_schemas import (
     by_target,
     walked,
 )
+from tests.support.mapping.tenant_schemas import able, schema
 
 
 @pytest.mark.parametrize("pair", list(product(SERVICES, SERVICES)), ids="".join)

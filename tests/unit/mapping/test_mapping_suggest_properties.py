@@ -17,8 +17,8 @@ from dam_sync.mapping.results import empty
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
+from tests.support.libraries.value_strategies import assets
 from tests.support.mapping.drafts import tally_of
-from tests.support.mapping.tenant_schemas import able, schema
 from tests.support.mapping.service_schemas import (
     NUMBER,
     PICTURE,
@@ -30,7 +30,7 @@ from tests.support.mapping.service_schemas import (
     by_target,
     walked,
 )
-from tests.support.libraries.value_strategies import assets
+from tests.support.mapping.tenant_schemas import able, schema
 
 
 def test_what_a_target_requires_gets_something(tmp_path: Path) -> None:

@@ -24,11 +24,11 @@ from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.wire import NAMESAKES
 from dam_sync.services.a_hypermedia.facts import LANGUAGES
 from tests.support.network.altered_transport import AlteredTransport
-from tests.support.services.connections import Bytes, body, entries
-from tests.support.state.memory_journal import MemoryJournal
-from tests.support.services.small_limits import changed
 from tests.support.services.connected_a import FULL, PASSWORD, Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.services.small_limits import changed
 from tests.support.services.typed_options import typed
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
 from tests.support.network.altered_transport import AlteredTransport
 from tests.support.services.connections import entries
+from tests.support.services.small_limits import changed
 from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.state.memory_journal import MemoryJournal
-from tests.support.services.small_limits import changed
 
 KIND = "c_brandlibrary"
 LATER = {"readiness": "later"}

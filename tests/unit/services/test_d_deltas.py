@@ -12,8 +12,8 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
-from tests.support.services.connections import entries
 from tests.support.network.raw_server import Said, said
+from tests.support.services.connections import entries
 from tests.support.services.scripted_d import DAY, Opened, refusing_versions, scripted
 
 EVERYTHING = Window()

@@ -18,8 +18,8 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import MetadataForms, NamedAttributes, check
 from tests.support.services import scripted_d as d
 from tests.support.services.connections import Bytes, body, entries
-from tests.support.state.memory_journal import MemoryJournal
 from tests.support.services.scripted_d import Opened, draft, refusing_versions, scripted
+from tests.support.state.memory_journal import MemoryJournal
 
 EVERYTHING = Window()
 

@@ -18,8 +18,8 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.search import PATH
 from tests.support.network.altered_transport import AlteredTransport
-from tests.support.services.connections import EVERYTHING
 from tests.support.services.connected_e import START, TOKEN, Open, Tenant, asset, serving
+from tests.support.services.connections import EVERYTHING
 
 SEARCH = "GET /v2/assets/search"
 READINGS = ("", "exclusive", "second")

@@ -19,10 +19,10 @@ from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started
 from tests.support.services.connections import Bytes
+from tests.support.services.scripted_d import Opened, draft, scripted
+from tests.support.services.small_limits import small_parts
 from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.state.memory_journal import Crash, MemoryJournal
-from tests.support.services.small_limits import small_parts
-from tests.support.services.scripted_d import Opened, draft, scripted
 
 C = "c_brandlibrary"
 

@@ -24,7 +24,16 @@ from dam_sync.transfer.upload import send_parts
 from dam_sync.transfer.upload_session import UploadSession
 from tests.support.state.memory_journal import MemoryJournal
 from tests.support.transfer.byte_source import generated
-from tests.support.transfer.upload_servers import BOUNDS, SIZE, WEEK, Faults, Once, PartsServer, crash_and_resume, ranged
+from tests.support.transfer.upload_servers import (
+    BOUNDS,
+    SIZE,
+    WEEK,
+    Faults,
+    Once,
+    PartsServer,
+    crash_and_resume,
+    ranged,
+)
 
 
 async def by_parts(

@@ -21,8 +21,8 @@ from dam_sync.emulators import profile_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report.report import Report
 from dam_sync.services import discover
-from tests.support.virtual.scale.generated_source import NAME, kind_of
 from tests.support.virtual.group_commit_writer import GroupedWriter
+from tests.support.virtual.scale.generated_source import NAME, kind_of
 from tests.support.virtual.scale.thin_target import RATE, ThinTarget, ThinTransport
 from tests.support.virtual.universe import Universe
 

@@ -36,9 +36,9 @@ from dam_sync.model.codec import (
 )
 from dam_sync.model.values import Json
 from dam_sync.store.store import SqlStore
+from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.bulk_jobs import Bulk
 from tests.support.measuring.counted_calls import Side, library_of, mapping_of, schema_of
-from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.scale.text_patterns import Pairs, Pattern, Row, any_of, digests_of, leaves_of, pairs_of
 from tests.support.virtual.universe import PORT, Tenant, Universe

@@ -22,8 +22,8 @@ from dam_sync.model.write_record import recording
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import Outcome, Run, Work
 from dam_sync.store.store import SqlStore
-from tests.support.virtual.scale.generated_source import FOLDER, PAGE, TAGGED, asset_of
 from tests.support.virtual.group_commit_writer import GroupedWriter
+from tests.support.virtual.scale.generated_source import FOLDER, PAGE, TAGGED, asset_of
 from tests.support.virtual.scale.large_move import large
 from tests.support.virtual.scale.renumbered import Made, Numbered
 from tests.support.virtual.scale.store_calls import Calls, JournalEntry, Script

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dam_sync.model.asset import AssetId, Patch
 from tests.support.measuring.counted_calls import Side
 from tests.support.measuring.least_delta_calls import DELETE, MOVE, RENAME, TEXT, VERSION
-from tests.support.virtual.target_edits import Hand, replaced
 from tests.support.virtual.scale.moved_library import CLASSES, Moved, number_of, truths
+from tests.support.virtual.target_edits import Hand, replaced
 
 CHANGES: Mapping[str, Mapping[str, int]] = {
     "a": {TEXT: 80, VERSION: 10, DELETE: 10},
