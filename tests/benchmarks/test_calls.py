@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.bulk import Bulk, write_bulk, write_bulk_back
-from tests.support.exposure import ACCEPTED_LINE
+from tests.support.jobs.accepted_exposure import ACCEPTED_LINE
+from tests.support.jobs.bulk_jobs import Bulk, write_bulk, write_bulk_back
+from tests.support.jobs.tenants import Pair, Tenant
+from tests.support.measuring.printed_table import show
 from tests.support.processes import measured, processes, processes_back
-from tests.support.tables import show
-from tests.support.tenants import Pair, Tenant
 
 ASSETS = 1_000
 PAGE = 100  # rows a listing page, members a call: service A 2.2, service E 2.1, 5.4, 5.5

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk
-from tests.support.counted import ASSETS, Calls, Side, counted
+from tests.support.jobs.bulk_jobs import Bulk
+from tests.support.measuring.counted_calls import ASSETS, Calls, Side, counted
 
 PAGE = 200  # whole documents a call, and versions: wire B 3
 BATCH = 50  # files that share an upload batch: wire B 8, any number

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk
-from tests.support.counted import ASSETS, TEXTS, Calls, Side, counted
+from tests.support.jobs.bulk_jobs import Bulk
+from tests.support.measuring.counted_calls import ASSETS, TEXTS, Calls, Side, counted
 
 PAGE = 500  # assets a page: wire C 3.4
 LONG = 3_000  # rows a page at most: wire C 2

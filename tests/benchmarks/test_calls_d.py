@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk
-from tests.support.counted import ASSETS, Calls, Side, counted
+from tests.support.jobs.bulk_jobs import Bulk
+from tests.support.measuring.counted_calls import ASSETS, Calls, Side, counted
 
 PAGE = 100  # records a scan page: wire D 2.1
 EXPOSED = 50  # links a call: wire D 3.6

@@ -14,10 +14,10 @@ import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.emulators import profile_of
-from tests.support.bulk import START, Record
-from tests.support.exposure import ACCEPTED
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.bulk_jobs import START, Record
+from tests.support.measuring.printed_table import show
 from tests.support.processes import emulating, measured
-from tests.support.tables import show
 
 ASSETS = 1_000
 DISTINCT = ("title", "note", "place", "inventory", "caption", "keywords")

@@ -6,9 +6,9 @@ import pytest
 
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.limits import Pace
+from tests.support.measuring.printed_table import show
 from tests.support.stepped_clock import SteppedClock
-from tests.support.tables import show
-from tests.support.virtual.limited import CALLERS, PACE, Service, called
+from tests.support.virtual.undocumented_limit import CALLERS, PACE, Service, called
 
 LEAST = 0.90
 REACHED = 30.0  # seconds after which that much is used

@@ -18,8 +18,8 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.model.codec import draft_to_json
 from dam_sync.store.rows import UNLISTED, Deletion
 from dam_sync.store.store import SqlStore
-from tests.support.tables import MB, show
-from tests.support.virtual.million import resident
+from tests.support.measuring.printed_table import MB, show
+from tests.support.virtual.scale.large_move import resident
 
 FEW, ALL = 100_000, 1_000_000
 PAGE = 500

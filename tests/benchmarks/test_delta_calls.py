@@ -1,8 +1,9 @@
 """What a delta costs, between every two services: API calls to see 100 changes and to write them, beside the least that
 the contracts ask for, and those of a run in which nothing changed.
 
-The library was moved before the measurement: see `tests/support/virtual/planted_library.py`, and the first test, which
-proves that this is what a real run leaves. `DAM_SYNC_LONG=1` has 100,000 assets, `DAM_SYNC_ASSETS` another number.
+The library was moved before the measurement: see `tests/support/virtual/scale/moved_library.py`, and the first test,
+which proves that this is what a real run leaves. `DAM_SYNC_LONG=1` has 100,000 assets, `DAM_SYNC_ASSETS` another
+number.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ import pytest
 
 from dam_sync.api.jobs import run_job
 from dam_sync.report.report import Report
-from tests.support.delta_least import CONTROL, DELETE, FILES, LEAST, MOVE, TWICE, VERSION, Calls, Least
-from tests.support.tables import show
+from tests.support.measuring.least_delta_calls import CONTROL, DELETE, FILES, LEAST, MOVE, TWICE, VERSION, Calls, Least
+from tests.support.measuring.printed_table import show
 from tests.support.virtual.moves import NOW
-from tests.support.virtual.planted_changes import change
-from tests.support.virtual.planted_library import (
+from tests.support.virtual.scale.moved_library import (
     CLASSES,
     SIDES,
     Kinds,
@@ -35,6 +35,7 @@ from tests.support.virtual.planted_library import (
     planted,
     tables_of,
 )
+from tests.support.virtual.scale.source_changes import change
 from tests.support.virtual.universe import Tenant
 
 FEW, ALL = 3_000, 100_000

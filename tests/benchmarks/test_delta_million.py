@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from dam_sync.emulators.kit.serve import serve_in_thread
-from tests.support.counted import Side
+from tests.support.measuring.counted_calls import Side
+from tests.support.measuring.printed_table import MB, show
 from tests.support.processes import measured
-from tests.support.tables import MB, show
-from tests.support.virtual.planted_library import CLASSES, Kinds, Moved, learn, planted
+from tests.support.virtual.scale.moved_library import CLASSES, Kinds, Moved, learn, planted
 
 FEW, ALL = 20_000, 1_000_000
 SIZE = int(os.environ.get("DAM_SYNC_ASSETS", ALL if os.environ.get("DAM_SYNC_LONG") == "1" else FEW))

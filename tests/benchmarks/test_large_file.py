@@ -8,9 +8,9 @@ import pytest
 
 from dam_sync.services import discover
 from dam_sync.services.e_profiles import facts
-from tests.support.large import kill_and_resume, kill_and_resume_at
+from tests.support.jobs.killed_transfer import kill_and_resume, kill_and_resume_at
+from tests.support.measuring.printed_table import MB, show
 from tests.support.pairs import KINDS
-from tests.support.tables import MB, show
 
 SIZE = 2_000_000_000
 MOST_MB = 200

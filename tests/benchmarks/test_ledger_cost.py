@@ -20,9 +20,9 @@ from dam_sync.model.write_record import WriteRecord, count_call, recording
 from dam_sync.store.ledger import append
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
-from tests.support.bulk import Bulk, write_bulk
+from tests.support.jobs.bulk_jobs import Bulk, write_bulk
+from tests.support.measuring.printed_table import show
 from tests.support.processes import measured, processes
-from tests.support.tables import show
 
 ASSETS = 500
 BUDGET = 0.10

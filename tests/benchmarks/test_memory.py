@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dam_sync.services.e_profiles import facts
-from tests.support.bulk import Bulk, write_bulk
+from tests.support.jobs.bulk_jobs import Bulk, write_bulk
+from tests.support.measuring.printed_table import MB, show
 from tests.support.processes import Measured, measured, processes
-from tests.support.tables import MB, show
 
 SIZES = (1_000, 10_000)
 LONG = 69_000

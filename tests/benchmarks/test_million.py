@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tables import MB, show
-from tests.support.virtual.generated import TAGGED
-from tests.support.virtual.lean import RATE
-from tests.support.virtual.million import Large, Seen, large
+from tests.support.measuring.printed_table import MB, show
+from tests.support.virtual.scale.generated_source import TAGGED
+from tests.support.virtual.scale.large_move import LargeMove, Seen, large
+from tests.support.virtual.scale.thin_target import RATE
 
 FEW, ALL = 20_000, 1_000_000
 MOST_GROWTH = 60 * MB  # from a tenth of the run on, whatever the size
@@ -33,7 +33,7 @@ def test_a_run_takes_the_hours_that_were_estimated_and_memory_stays_flat(tmp_pat
     assert run.memory[1.0] - run.memory[0.1] <= MOST_GROWTH
 
 
-def moved_once(it: Large, run: Seen) -> None:
+def moved_once(it: LargeMove, run: Seen) -> None:
     """Every asset came, none twice, never too fast for the service, and the books say so."""
     assert (run.report.counts["created"], run.report.parked) == (it.size, [])
     target = it.target

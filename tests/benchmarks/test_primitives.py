@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import pytest
 
-from tests.support.tables import show
+from tests.support.measuring.printed_table import show
 
 pytestmark = pytest.mark.bench
 

@@ -22,13 +22,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk
-from tests.support.counted import Side, counted
-from tests.support.cpu import ended_children
+from tests.support.jobs.bulk_jobs import Bulk
+from tests.support.measuring.counted_calls import Side, counted
+from tests.support.measuring.cpu import ended_children
+from tests.support.measuring.printed_table import show
+from tests.support.measuring.recorded_requests import record, recorded
+from tests.support.measuring.replayed_requests import bare_seconds
 from tests.support.processes import measured
-from tests.support.recorded import record, recorded
-from tests.support.replayed import bare_seconds
-from tests.support.tables import show
 
 pytestmark = pytest.mark.bench
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk, write_bulk
+from tests.support.jobs.bulk_jobs import Bulk, write_bulk
+from tests.support.jobs.tenants import Tenant
+from tests.support.measuring.printed_table import show
 from tests.support.processes import measured, processes
-from tests.support.tables import show
-from tests.support.tenants import Tenant
 
 RATE = 50
 ASSETS = 400

@@ -22,11 +22,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bulk import Bulk
-from tests.support.counted import Side, counted, name_of
-from tests.support.cpu import Cost, costing
+from tests.support.jobs.bulk_jobs import Bulk
+from tests.support.measuring.counted_calls import Side, counted, name_of
+from tests.support.measuring.cpu import Cost, costing
+from tests.support.measuring.printed_table import show
 from tests.support.processes import measured
-from tests.support.tables import show
 
 FILES = int(os.environ.get("DAM_SYNC_FILES", "2000"))
 FEW = FILES // 10  # the difference of the two leaves the start out

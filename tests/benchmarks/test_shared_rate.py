@@ -7,8 +7,8 @@ import pytest
 from dam_sync.http.rates.limiters import RESERVE
 from tests.support.counting_server import counting
 from tests.support.lessees import lessees, result
-from tests.support.postgres import started
-from tests.support.tables import show
+from tests.support.measuring.printed_table import show
+from tests.support.state.postgres import started
 
 RATE, SECONDS = 50, 20.0
 LEAST = {1: 0.95, 4: 0.95, 8: 0.9}  # by processes

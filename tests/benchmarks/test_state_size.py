@@ -30,12 +30,12 @@ import pytest
 
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.standing import standing_of
-from tests.support.postgres import OwnServer, execute
-from tests.support.tables import show
-from tests.support.virtual.filled_state import Filler
-from tests.support.virtual.million import resident
-from tests.support.virtual.replayed_state import FIRST, RealRun, Replay, Spent, real_run
-from tests.support.virtual.store_calls import Calls
+from tests.support.measuring.printed_table import show
+from tests.support.state.postgres import OwnServer, execute
+from tests.support.virtual.scale.filled_state import Filler
+from tests.support.virtual.scale.large_move import resident
+from tests.support.virtual.scale.replayed_state import FIRST, RealRun, Replay, Spent, real_run
+from tests.support.virtual.scale.store_calls import Calls
 
 SIZE = int(os.environ.get("DAM_SYNC_ASSETS", "100000"))
 EVERY = os.environ.get("DAM_SYNC_EVERY") == "1"

@@ -28,11 +28,11 @@ from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.ports import Stream
 from dam_sync.transfer.content import MemoryBudget, content_of
 from dam_sync.transfer.upload import send_parts
-from tests.support.journal import MemoryJournal
-from tests.support.storage_process import storage_process
-from tests.support.storage_requests import StorageRequests
-from tests.support.tables import show
-from tests.support.wired import client_of
+from tests.support.measuring.printed_table import show
+from tests.support.network.clients import client_of
+from tests.support.network.storage_process import storage_process
+from tests.support.network.storage_requests import StorageRequests
+from tests.support.state.memory_journal import MemoryJournal
 
 pytestmark = pytest.mark.bench
 

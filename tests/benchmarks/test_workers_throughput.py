@@ -28,10 +28,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.films import NAME, installed
-from tests.support.postgres import OwnServer
-from tests.support.storage_process import storage
-from tests.support.tables import show
+from tests.support.measuring.printed_table import show
+from tests.support.network.storage_process import storage
+from tests.support.services.large_file_service import NAME, installed
+from tests.support.state.postgres import OwnServer
 
 pytestmark = pytest.mark.bench
 

@@ -18,11 +18,11 @@ from tests.conformance.abilities import abilities
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
-from tests.support.nearby import Nearby
+from tests.support.network.in_process_calls import InProcessCalls
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.profiles import FOLDER
 from tests.support.rotation import CYCLE, Part, part_of, today
 from tests.support.sampled import deselect
+from tests.support.services.profiles import FOLDER
 
 Start = Callable[..., Tenant]
 HERE = Path(__file__).parent
@@ -63,13 +63,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def nearby() -> Nearby:
+def nearby() -> InProcessCalls:
     """The emulated services of this process, called without sockets."""
-    return Nearby()
+    return InProcessCalls()
 
 
 @pytest.fixture(scope="module")
-def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: Nearby) -> Iterator[Start]:
+def start(which: tuple[str, str], tmp_path_factory: pytest.TempPathFactory, nearby: InProcessCalls) -> Iterator[Start]:
     """Starts further tenants of the kind under test."""
     kind, variant = which
     running: list[Tenant] = []

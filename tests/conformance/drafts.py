@@ -17,7 +17,7 @@ from dam_sync.model.values import GeoPoint, Json, Localized, Scalar, Term, Value
 from tests.conformance.catalogue import MARKER
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.conformance.wiring import WIRED
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 T = TypeVar("T")
 NUMBERS = count(1)

@@ -32,11 +32,11 @@ from dam_sync.services.folder.tenant import ABOUT, FORMAT
 from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
-from tests.support.connected import Emulated, HastyClock, alike
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.folders import InFolder
-from tests.support.profiles import FOLDER
-from tests.support.source import Source, generated
+from tests.support.jobs.folder_jobs import InFolder
+from tests.support.services.connections import Emulated, HastyClock, alike
+from tests.support.services.profiles import FOLDER
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.transfer.byte_source import Source, generated
 
 BUDGET = 64 << 20
 LOCALES = ("en", "fr")

@@ -17,8 +17,8 @@ from tests.conformance.drafts import (
     worked,
 )
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import body
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import body
+from tests.support.state.memory_journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
 pytestmark = pytest.mark.needs(Operation.CREATE)

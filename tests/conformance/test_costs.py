@@ -33,8 +33,8 @@ from tests.conformance.drafts import (
     writes,
 )
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import alike, body, entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import alike, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
 estimates = pytest.mark.needs(Operation.ESTIMATE)

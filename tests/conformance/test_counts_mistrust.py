@@ -13,7 +13,7 @@ from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant
-from tests.support.altered import AlteredTransport
+from tests.support.network.altered_transport import AlteredTransport
 from tests.support.pairs import EVERYTHING
 
 STRANGE: tuple[Json, ...] = (None, "x", [], {}, -1, 1.5, True, ["x"], {"x": 1}, 10**30)

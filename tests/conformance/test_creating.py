@@ -19,8 +19,8 @@ from dam_sync.model.values import Term
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, marked, plain_draft, values_for, worked, writes
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import alike, body
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.services.connections import alike, body
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 Fresh = Callable[..., Tenant]
 pytestmark = pytest.mark.needs(Operation.CREATE, Operation.FIND)

@@ -19,8 +19,8 @@ from dam_sync.model.values import Json
 from dam_sync.transfer.linked import LinkedContent
 from tests.conformance.drafts import plain_draft
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import body
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.services.connections import body
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 Fresh = Callable[..., Tenant]
 SIZE = 70_000

@@ -25,14 +25,14 @@ from tests.conformance.conftest import Start
 from tests.conformance.drafts import made, plain_draft
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import VARIANTS, WIRED
-from tests.support.arrivals import Arrivals, noting
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.fuse import FusedTransport
-from tests.support.interrupted import Breaking
-from tests.support.journal import MemoryJournal
-from tests.support.nearby import Nearby
+from tests.support.network.fused_transport import FusedTransport
+from tests.support.network.in_process_calls import InProcessCalls
+from tests.support.network.received_bodies import Arrivals, noting
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.parts import small_parts
+from tests.support.services.small_limits import small_parts
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.transfer.interrupted_content import Breaking
 from tests.support.virtual.fuse import Crash as Killed
 from tests.support.virtual.fuse import Fuse, Point
 
@@ -49,7 +49,7 @@ WAYS = ["create", pytest.param("replace", marks=pytest.mark.needs(Operation.REPL
 
 
 @pytest.fixture
-def parted(which: tuple[str, str], start: Start, nearby: Nearby) -> Tenant:
+def parted(which: tuple[str, str], start: Start, nearby: InProcessCalls) -> Tenant:
     """A new tenant whose files go in parts from a few bytes on: what is in it is looked at again and again."""
     tenant = start(SCHEMA, **WIRED[which[0]].parted_emulated)
     tenant.limits = small_parts(which[0])

@@ -20,7 +20,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import ARCHIVED, FULL, SCHEMA, TRASHED, asset, crowd, moment
 from tests.conformance.tenant import Tenant, true_fields
-from tests.support.connected import HastyClock
+from tests.support.services.connections import HastyClock
 
 NOW, LATER = moment(datetime.now(UTC)), "2999"
 SOON = moment(datetime.now(UTC) + timedelta(days=30))

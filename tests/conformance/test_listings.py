@@ -12,8 +12,8 @@ import pytest
 from dam_sync.model.errors import TruncatedListing
 from dam_sync.model.values import Json
 from tests.conformance.tenant import Tenant
-from tests.support.altered import AlteredTransport
-from tests.support.connected import EVERYTHING
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import EVERYTHING
 
 TOTAL = re.compile(r"total|count", re.IGNORECASE)
 

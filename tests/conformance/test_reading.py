@@ -19,7 +19,7 @@ from dam_sync.model.values import Json, parse_instant
 from tests.conformance.catalogue import FLAT, NESTED, SCHEMA, asset
 from tests.conformance.drafts import vocabulary_of
 from tests.conformance.tenant import Tenant, own_fields, true_fields
-from tests.support.connected import body, entries
+from tests.support.services.connections import body, entries
 
 Fresh = Callable[..., Tenant]
 FIELDS = [row["key"] for row in SCHEMA if row["record"] == "field"]

@@ -14,8 +14,8 @@ from tests.conformance.catalogue import library
 from tests.conformance.drafts import KEYS, check_made, full_draft, made, values_for
 from tests.conformance.tenant import Tenant, content, own_fields, true_fields
 from tests.conformance.wiring import WIRED
-from tests.support.connected import body, entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 READINGS = [(kind, reading) for kind, wired in WIRED.items() for reading in wired.readings]
 

@@ -12,8 +12,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.service import Service
 from tests.conformance.drafts import one, state, worked, writes
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import body
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.services.connections import body
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 pytestmark = pytest.mark.needs(Operation.CREATE)
 detaches = pytest.mark.needs(Operation.ATTACH, Operation.DETACH)

@@ -14,7 +14,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
 from tests.conformance.drafts import spell, vocabulary_of, worked
 from tests.conformance.tenant import Tenant
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 terms = pytest.mark.needs(Operation.RENAME_TERM, Operation.TERMS)
 containers = pytest.mark.needs(Operation.RENAME_CONTAINER, Operation.CONTAINERS)

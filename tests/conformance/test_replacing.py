@@ -21,8 +21,8 @@ from tests.conformance.drafts import (
     writes,
 )
 from tests.conformance.tenant import Tenant, content, true_fields
-from tests.support.connected import body
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.services.connections import body
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 pytestmark = pytest.mark.needs(Operation.CREATE)
 NOBODY = AssetId("00000000-0000-4000-8000-000000000000")

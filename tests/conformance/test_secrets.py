@@ -20,7 +20,7 @@ from dam_sync.model.values import Term
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import full_draft, made, plain_draft
 from tests.conformance.tenant import Tenant
-from tests.support.connected import body, entries
+from tests.support.services.connections import body, entries
 
 Fresh = Callable[..., Tenant]
 

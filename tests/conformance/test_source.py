@@ -18,8 +18,8 @@ from tests.conformance.abilities import every_ability
 from tests.conformance.catalogue import MARKER, SCHEMA, asset, crowd
 from tests.conformance.tenant import Tenant
 from tests.conformance.wiring import WIRED
-from tests.support.connected import EVERYTHING, entries
-from tests.support.parts import changed
+from tests.support.services.connections import EVERYTHING, entries
+from tests.support.services.small_limits import changed
 
 Fresh = Callable[..., Tenant]
 

@@ -15,7 +15,7 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.service import Service
 from dam_sync.model.webhooks import Delivery, Endpoint
 from tests.conformance.tenant import Tenant
-from tests.support.connected import entries
+from tests.support.services.connections import entries
 
 pytestmark = pytest.mark.needs(Operation.SUBSCRIBE)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -19,8 +19,8 @@ from dam_sync.model.writes import Membership
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import folder, made, places, plain_draft, spell, vocabulary_of, worked, writes
 from tests.conformance.tenant import Tenant
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
 terms = pytest.mark.needs(Operation.ENSURE_TERM, Operation.TERMS)

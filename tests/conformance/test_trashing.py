@@ -14,7 +14,7 @@ from tests.conformance.drafts import (
     writes,
 )
 from tests.conformance.tenant import Tenant
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 pytestmark = pytest.mark.needs(Operation.CREATE)
 NOBODY = AssetId("00000000-0000-4000-8000-000000000000")

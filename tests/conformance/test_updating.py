@@ -27,7 +27,7 @@ from tests.conformance.drafts import (
     writes,
 )
 from tests.conformance.tenant import Tenant, own_fields, true_fields
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 pytestmark = pytest.mark.needs(Operation.CREATE)
 NOBODY = AssetId("00000000-0000-4000-8000-000000000000")

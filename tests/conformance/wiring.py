@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dam_sync.emulators.kit.profile import Profile as Wired
 from tests.support.pairs import EVERY
-from tests.support.profiles import profile_of
+from tests.support.services.profiles import profile_of
 
 WIRED: Mapping[str, Wired] = {kind: profile_of(kind) for kind in EVERY}
 VARIANTS = ("", "second")

@@ -9,16 +9,16 @@ from zlib import crc32
 import pytest
 
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
-from tests.support import small
 from tests.support.disks import WAY
-from tests.support.exposure import ACCEPTED_LINE
 from tests.support.forking import Forking
+from tests.support.jobs import small_jobs
+from tests.support.jobs.accepted_exposure import ACCEPTED_LINE
+from tests.support.jobs.rollbacks import Chosen, undone_afterwards
+from tests.support.jobs.tenants import Command, Completed, Pair, pair
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer, execute, own_server
 from tests.support.programs import shared
 from tests.support.sampled import SHARE, leave_out
-from tests.support.tenants import Command, Completed, Pair, pair
-from tests.support.undoing import Chosen, undone_afterwards
+from tests.support.state.postgres import OwnServer, execute, own_server
 
 HERE = Path(__file__).parent
 MAPPING = HERE.parents[1] / "mappings" / "demo-a-to-e.yaml"
@@ -82,7 +82,7 @@ def tenants(library: Path, tmp_path: Path, command: Command) -> Iterator[Pair]:
             more=ACCEPTED_LINE,
             command=command,
         ) as joined,
-        undone_afterwards(joined, small.options),
+        undone_afterwards(joined, small_jobs.options),
     ):
         yield joined
 

@@ -12,8 +12,8 @@ import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job
 from dam_sync.api.jobs import run_job
-from tests.support import small
-from tests.support.folders import InFolder
+from tests.support.jobs import small_jobs
+from tests.support.jobs.folder_jobs import InFolder
 
 FIELDS = [{"record": "field", "key": "key", "kind": "text"}]
 MAPPING = """version: 1
@@ -53,7 +53,7 @@ def adopted(tmp_path: Path, ours: Files, theirs: Files, file: str = "sea") -> tu
         for side, path in (("source", "from"), ("target", "to"))
     )
     job.write_text(f"version: 1\nname: adopted\n{sides}mapping: m.yaml\nstate: job.db\n", encoding="utf-8")
-    report = asyncio.run(adopt_job(job, small.options(), Adoption(by_field="key"))).as_json()
+    report = asyncio.run(adopt_job(job, small_jobs.options(), Adoption(by_field="key"))).as_json()
     assert report["counts"]["linked by field"] == 1
     return job, there, report
 
@@ -71,10 +71,10 @@ def test_an_attachment_that_the_target_lacks_is_reported_and_the_next_run_adds_i
     job, there, report = adopted(tmp_path, {"a.txt": "one", "b.txt": "two"}, {"b.txt": "two"})
     (note,) = differing(report)
     assert "adds missing attachments" in note
-    run = asyncio.run(run_job(job, small.options())).as_json()
+    run = asyncio.run(run_job(job, small_jobs.options())).as_json()
     assert (run["parked"], run["conflicts"], run["counts"]["updated"]) == ([], [], 1)
     assert attached(there) == [("a.txt", "one"), ("b.txt", "two")]
-    again = asyncio.run(run_job(job, small.options())).as_json()
+    again = asyncio.run(run_job(job, small_jobs.options())).as_json()
     assert again["counts"]["updated"] == 0
 
 
@@ -82,7 +82,7 @@ def test_equal_attachments_are_not_sent_again(tmp_path: Path) -> None:
     files = {"a.txt": "one", "b.txt": "two"}
     job, there, report = adopted(tmp_path, files, {**files, "theirs.txt": "three"})
     assert not differing(report)
-    run = asyncio.run(run_job(job, small.options())).as_json()
+    run = asyncio.run(run_job(job, small_jobs.options())).as_json()
     assert run["counts"]["updated"] == 0
     assert attached(there) == sorted({**files, "theirs.txt": "three"}.items())
 
@@ -91,9 +91,9 @@ def test_equal_attachments_are_not_sent_again(tmp_path: Path) -> None:
 def test_another_file_of_that_name_is_reported_and_left_to_a_repair(tmp_path: Path, theirs: str) -> None:
     job, there, report = adopted(tmp_path, {"a.txt": "one"}, {"a.txt": theirs})
     assert differing(report)
-    asyncio.run(run_job(job, small.options()))
+    asyncio.run(run_job(job, small_jobs.options()))
     assert attached(there) == [("a.txt", theirs)]
-    asyncio.run(run_job(job, small.options(repair=True)))
+    asyncio.run(run_job(job, small_jobs.options(repair=True)))
     assert attached(there) == sorted([("a.txt", "one"), ("a.txt", theirs)])
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job
 from dam_sync.api.jobs import plan_job, run_job
-from tests.support import small
-from tests.support.folders import InFolder
+from tests.support.jobs import small_jobs
+from tests.support.jobs.folder_jobs import InFolder
 
 Row = Mapping[str, Any]
 FIELDS: tuple[Row, ...] = (
@@ -74,7 +74,7 @@ def target(tmp_path: Path) -> InFolder:
     (tmp_path / "job.yaml").write_text(
         f"version: 1\nname: adopted\n{sides}mapping: m.yaml\nstate: job.db\n", encoding="utf-8"
     )
-    adopted = asyncio.run(adopt_job(tmp_path / "job.yaml", small.options(), Adoption(by_field="key"))).as_json()
+    adopted = asyncio.run(adopt_job(tmp_path / "job.yaml", small_jobs.options(), Adoption(by_field="key"))).as_json()
     assert adopted["counts"]["linked by field"] == 1
     return there
 
@@ -85,7 +85,7 @@ def labels(row: Row) -> dict[str, Any]:
 
 
 def test_a_repair_brings_an_adopted_asset_in_line_as_the_plan_says(tmp_path: Path, target: InFolder) -> None:
-    job, options = tmp_path / "job.yaml", small.options(repair=True)
+    job, options = tmp_path / "job.yaml", small_jobs.options(repair=True)
     plan = asyncio.run(plan_job(job, options)).as_json()
     report = asyncio.run(run_job(job, options)).as_json()
     assert (report["parked"], report["conflicts"], report["counts"]["updated"]) == ([], [], 1)
@@ -100,7 +100,7 @@ def test_what_an_adopted_asset_lacked_is_no_conflict_once_it_changes_at_the_sour
 ) -> None:
     file = tmp_path / "from" / "data" / "catalogue.jsonl"
     file.write_text(file.read_text(encoding="utf-8").replace('"Sea"', '"Sea at night"'), encoding="utf-8")
-    report = asyncio.run(run_job(tmp_path / "job.yaml", small.options())).as_json()
+    report = asyncio.run(run_job(tmp_path / "job.yaml", small_jobs.options())).as_json()
     assert (report["parked"], report["conflicts"], report["counts"]["updated"]) == ([], [], 1)
     (row,) = target.assets
     assert labels(row).items() >= {**WANTED, "title": "Sea at night"}.items()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.parts import changed
-from tests.support.small import Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
+from tests.support.services.small_limits import changed
 
 ASSETS = 3
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import programs
-from tests.support.small import Ran, Small, hurry, photo, photos, small
-from tests.support.tenants import duplicates
+from tests.support.jobs.small_jobs import Ran, Small, hurry, photo, photos, small
+from tests.support.jobs.tenants import duplicates
 
 FILES = "GET /medias/domain1/*"
 MB = 1_000_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import PASSWORD, SOURCE, TARGET, TOKEN, Small, hurry, photo, small, spoiling
+from tests.support.jobs.small_jobs import PASSWORD, SOURCE, TARGET, TOKEN, Small, hurry, photo, small, spoiling
 
 BLIND = {"login": "blind", "password": "secret-blind", "permission": "READ", "folders": []}
 GUEST: dict[str, Any] = {"name": "guest", "token": "wat_demo_guestguest", "groups": [], "sees": [], "orders": []}

@@ -12,11 +12,11 @@ import pytest
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job
 from tests.conformance.catalogue import asset
-from tests.support import small
-from tests.support.anypair import hurried, receiver_of
-from tests.support.everything import OWN_MARKS, receiving, titled
-from tests.support.folders import InFolder, job_between
-from tests.support.tenants import Tenant
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import hurried, receiver_of
+from tests.support.jobs.folder_jobs import InFolder, job_between
+from tests.support.jobs.tenants import Tenant
+from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 
 D = "d_templates"
 SPRING = {"kind": "collection", "path": ["Spring"]}
@@ -42,10 +42,10 @@ class World:
         self.job = job_between(folder / "job", self.source, Emulated(D, tenant.url), OWN_MARKS)
 
     def planned(self) -> dict[str, Any]:
-        return asyncio.run(plan_job(self.job, small.options())).as_json()
+        return asyncio.run(plan_job(self.job, small_jobs.options())).as_json()
 
     def ran(self) -> dict[str, Any]:
-        return asyncio.run(run_job(self.job, small.options())).as_json()
+        return asyncio.run(run_job(self.job, small_jobs.options())).as_json()
 
     def current(self) -> set[str]:
         """Files of the current versions."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import hurry, photo, small
+from tests.support.jobs.small_jobs import hurry, photo, small
 
 
 def test_changed_file_names_are_named_losses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import SOURCE, Small, hurry, photo, photos, small, spoiling
+from tests.support.jobs.small_jobs import SOURCE, Small, hurry, photo, photos, small, spoiling
 
 LONG = "y" * 2_000
 MARKER = "srckey: {marker: true}"
@@ -22,7 +22,7 @@ MARKER = "srckey: {marker: true}"
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fast, but not so fast that a slow start of a command shows as a clock that is wrong."""
     hurry(monkeypatch)
-    monkeypatch.setattr("tests.support.small.FASTER", 15.0)
+    monkeypatch.setattr("tests.support.jobs.small_jobs.FASTER", 15.0)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
 
 
 def test_a_state_that_was_imported_has_an_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.support.small.FASTER", 1.0)  # the times of several commands are compared
+    monkeypatch.setattr("tests.support.jobs.small_jobs.FASTER", 1.0)  # the times of several commands are compared
     with small(tmp_path, photos(2)) as job:
         job.run()
         copy = tmp_path / "elsewhere" / "copy.db"

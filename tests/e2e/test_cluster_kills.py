@@ -25,12 +25,12 @@ from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from tests.e2e.conftest import MAPPING
 from tests.e2e.test_migration import digests
 from tests.support.clusters import Cluster, Process, kill, spawned_by
-from tests.support.exposure import ACCEPTED_LINE
-from tests.support.museum import DATA, MUSEUM_MAPPING, has_museum_data, write_museum, write_receiving_tenant
+from tests.support.jobs.accepted_exposure import ACCEPTED_LINE
+from tests.support.jobs.tenants import Command, Pair, duplicates, pair
+from tests.support.libraries.museum import DATA, MUSEUM_MAPPING, has_museum_data, write_museum, write_receiving_tenant
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer, execute
 from tests.support.programs import Program
-from tests.support.tenants import Command, Pair, duplicates, pair
+from tests.support.state.postgres import OwnServer, execute
 
 ASSETS = 16
 CALLS = 210  # of both tenants in a run that nothing happens to; a few more

@@ -18,9 +18,9 @@ from tests.e2e.conftest import ASSETS
 from tests.e2e.test_help_examples import examples
 from tests.e2e.test_migration import digests
 from tests.support.clusters import HERE, end, spawned_by, until_ready
+from tests.support.jobs.tenants import Completed, Pair, duplicates
+from tests.support.network.raw_server import free_port
 from tests.support.programs import Program
-from tests.support.raw_server import free_port
-from tests.support.tenants import Completed, Pair, duplicates
 
 SETTINGS = re.compile(r"^```yaml\n(distributed:.*?)^```", re.DOTALL | re.MULTILINE)
 OPENSSL = re.compile(r"^```ini\n(openssl_conf.*?)^```", re.DOTALL | re.MULTILINE)

@@ -14,8 +14,8 @@ import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
-from tests.support.edits import change_source, retitle_at_target
-from tests.support.small import Small, hurry, photos, set_right, small
+from tests.support.jobs.library_edits import change_source, retitle_at_target
+from tests.support.jobs.small_jobs import Small, hurry, photos, set_right, small
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
 
 LONG = "=" + "y" * 2_000  # as a cell, the beginning of a formula
 

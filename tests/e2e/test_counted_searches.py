@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
-from tests.support.edits import change_source
-from tests.support.small import Record, hurry, photo, photos, small
+from tests.support.jobs.library_edits import change_source
+from tests.support.jobs.small_jobs import Record, hurry, photo, photos, small
 
 OTHERS = {**photo(59, name="old.jpg"), "status": "archived", "type": "Images", "fields": {}, "placements": []}
 

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Draft
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import any_pair, living, moved
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
-from tests.support.opened import opened_side
-from tests.support.small import FastClock, options
-from tests.support.tenants import Pair
+from tests.support.jobs import small_jobs
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import any_pair, living, moved
+from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.small_jobs import FastClock, options
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 
 SOURCE, TARGET = "a_hypermedia", "b_documents"
 ASSETS = 4
@@ -40,7 +40,7 @@ def library(folder: Path) -> Iterator[Pair]:
 
 def ran(pair: Pair, verb: str, *arguments: str, code: int = 0) -> Any:
     """What a command says, as data if it succeeds; else the text of its error."""
-    given = {"clock": small.CLOCK, "storage": small.STORAGE}
+    given = {"clock": small_jobs.CLOCK, "storage": small_jobs.STORAGE}
     done = CliRunner().invoke(cli, [verb, str(pair.job), "--json", *arguments], obj=given)
     structlog.reset_defaults()
     assert done.exit_code == code, f"exit {done.exit_code}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
-from tests.support.tenants import Pair, Tenant
+from tests.support.jobs.tenants import Pair, Tenant
 
 SOURCE = {"Authorization": "Basic " + base64.b64encode(b"dam-sync:secret-a").decode()}
 TARGET = {"Authorization": "Bearer wat_demo_b1d3c61e03c6"}

@@ -11,9 +11,9 @@ from typing import Any
 from dam_sync.api.jobs import verify_job
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.e2e.test_delta import call, settle
-from tests.support import small
-from tests.support.anypair import any_pair, planned, ran
-from tests.support.tenants import Pair
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import any_pair, planned, ran
+from tests.support.jobs.tenants import Pair
 
 TREE = "GET /api/dam/thesaurus-tree/{}"
 ADMIN = {"Authorization": "Basic " + base64.b64encode(b"dam-sync:secret-a").decode()}
@@ -65,7 +65,7 @@ def labels(pair: Pair, number: int) -> list[str]:
 
 def verified(pair: Pair) -> dict[str, Any]:
     """The report of a verification, made in this process."""
-    return asyncio.run(verify_job(pair.job, small.options(), "fields", "100%")).as_json()
+    return asyncio.run(verify_job(pair.job, small_jobs.options(), "fields", "100%")).as_json()
 
 
 def paths(tenant: Any) -> set[tuple[str, ...]]:

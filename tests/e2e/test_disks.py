@@ -16,9 +16,9 @@ import pytest
 
 from tests.support.disks import WAY, Disk, forking_disks, small_disk
 from tests.support.forking import Forking
+from tests.support.jobs.small_jobs import Meanwhile, Ran, Small, digests, photo, photos, small
+from tests.support.jobs.tenants import Tenant, duplicates
 from tests.support.pairs import EVERYTHING
-from tests.support.small import Meanwhile, Ran, Small, digests, photo, photos, small
-from tests.support.tenants import Tenant, duplicates
 
 MB = 1_000_000
 ROOM = 24 * MB

@@ -17,10 +17,10 @@ from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.cli import cli
 from dam_sync.emulators import profile_of
 from dam_sync.engine.probation import CAUSE
-from tests.support import small
-from tests.support.anypair import joined
-from tests.support.small import Small
-from tests.support.tenants import Pair, Tenant, emulated
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import joined
+from tests.support.jobs.small_jobs import Small
+from tests.support.jobs.tenants import Pair, Tenant, emulated
 
 SOURCE, TARGET = "d_templates", "c_brandlibrary"
 MARKER = "inventory"
@@ -34,7 +34,7 @@ SCHEMA: list[dict[str, Any]] = [
 ]
 
 
-class LateClock(small.FastClock):
+class LateClock(small_jobs.FastClock):
     """A somewhat faster time, and what a test adds to it."""
 
     later = timedelta(0)
@@ -84,8 +84,8 @@ def duplicating(
         served(TARGET, [*SCHEMA, *there], variant="duplicates") as other,
     ):
         patch.setattr(LateClock, "later", timedelta(0))
-        patch.setattr(small, "FASTER", FASTER)
-        patch.setattr(small, "CLOCK", LateClock())
+        patch.setattr(small_jobs, "FASTER", FASTER)
+        patch.setattr(small_jobs, "CLOCK", LateClock())
         into = Emulated(TARGET, other.url, {"duplicate_window": window, "readiness": "later"})
         yield Small(joined(folder, Emulated(SOURCE, one.url), into, (one, other), MARKER), ("b7kq.c5wxt2rn.z8hmvd3f",))
 
@@ -113,7 +113,7 @@ def test_a_removed_twin_is_parked_once_and_never_made_over_and_over(tmp_path: Pa
         early = CliRunner().invoke(
             cli,
             ["verify", str(job.pair.job), "--json", "--no-progress"],
-            obj={"clock": small.CLOCK, "storage": small.STORAGE},
+            obj={"clock": small_jobs.CLOCK, "storage": small_jobs.STORAGE},
         )
         assert early.exit_code == 5
         assert json.loads(early.stdout)["verdict"]["early"] == 3

@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
-from tests.support.edits import change_source
-from tests.support.small import Small, hurry, photo, photos, small
+from tests.support.jobs.library_edits import change_source
+from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
 
 LONG = "y" * 2_000
 HOSTILE = "<script>alert(1)</script>\x1b[31m"

@@ -20,15 +20,15 @@ from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.exposure import EXPOSURE, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
-from tests.support.edits import change_source, change_target, closes
-from tests.support.everything import OWN_MARKS
-from tests.support.folders import side_of
-from tests.support.outsiders import DOWNLOAD, Seen, Sight, wider
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
+from tests.support.jobs.audience import DOWNLOAD, Seen, Sight, wider
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.library_edits import change_source, change_target, closes
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import profile_of
-from tests.support.tenants import Pair
+from tests.support.services.profiles import profile_of
 
 PAIRS = pairs(1)
 IDS = ids(PAIRS)
@@ -92,7 +92,7 @@ class Looked:
 
     @classmethod
     def after_run(cls, pair: Pair, *, full: bool = False, repair: bool = False) -> Looked:
-        report = asyncio.run(run_job(pair.job, small.options(full=full, repair=repair))).as_json()
+        report = asyncio.run(run_job(pair.job, small_jobs.options(full=full, repair=repair))).as_json()
         stop = exposure_stop(report["exposure"])
         code = stop.exit_code if stop else 4 if report["parked"] else 0
         return cls(report, code, moved(pair), accepted_of(pair), Seen.of(pair.source), Seen.of(pair.target))
@@ -227,7 +227,7 @@ def test_what_was_hidden_and_somebody_opened_is_hidden_again_by_a_repair(pair: P
     opened = Patch(status="published", rights=Rights(groups=groups, release_at=BEFORE), closed=False)
     change_target(pair.job, first.state.twins[one], opened)
     found = exposure_differences(pair)
-    plan = asyncio.run(plan_job(pair.job, small.options(repair=True))).as_json()
+    plan = asyncio.run(plan_job(pair.job, small_jobs.options(repair=True))).as_json()
     repaired = Looked.after_run(pair, repair=True)
     assert plan["operations"] == repaired.report["operations"]
     assert found == [one]
@@ -245,6 +245,6 @@ def closed_of(pair: Pair) -> set[str]:
 
 def exposure_differences(pair: Pair) -> list[str]:
     """Assets of which a verification says that more people see them than may."""
-    report = asyncio.run(verify_job(pair.job, small.options(), "fields", "100%"))
+    report = asyncio.run(verify_job(pair.job, small_jobs.options(), "fields", "100%"))
     assert report.verdict is not None
     return [source for source, _, found in report.verdict["differences"] if found["path"] == EXPOSURE]

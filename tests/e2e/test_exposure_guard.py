@@ -16,9 +16,9 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.values import Localized
 from dam_sync.services import discover
 from dam_sync.services.e_profiles.service import ProfilesService
-from tests.support.edits import change_source
-from tests.support.outsiders import Seen
-from tests.support.small import TOKEN, Small, photo, photos, small
+from tests.support.jobs.audience import Seen
+from tests.support.jobs.library_edits import change_source
+from tests.support.jobs.small_jobs import TOKEN, Small, photo, photos, small
 
 ARCHIVED = "archived_as_published"
 CAUSE = f"exposure: {ARCHIVED}"

@@ -20,16 +20,17 @@ from dam_sync.api.jobs import verify_job
 from dam_sync.emulators.kit.fetching import fetched
 from dam_sync.engine.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import programs, small
-from tests.support.anypair import hurried, joined, living, planned, ran, receiver_of, tenant_of
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
-from tests.support.folders import side_of
+from tests.support import programs
+from tests.support.jobs import small_jobs
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import hurried, joined, living, planned, ran, receiver_of, tenant_of
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import ids
-from tests.support.parts import limited, small_parts
-from tests.support.postgres import OwnServer, execute
-from tests.support.profiles import profile_of
-from tests.support.tenants import Pair
+from tests.support.services.profiles import profile_of
+from tests.support.services.small_limits import limited, small_parts
+from tests.support.state.postgres import OwnServer, execute
 
 LARGE, SMALL = 3_000_000, 700  # the large ones would go in parts
 MANY = 40  # more than are written at once
@@ -88,9 +89,9 @@ def test_large_files_do_not_pass_through_us(tmp_path: Path, source: str, target:
 
 def proven(pair: Pair, level: str) -> dict[str, int]:
     """How surely the files are known to be at the target, by a verification of this level that finds no difference."""
-    verdict = asyncio.run(verify_job(pair.job, small.options(connectors=pair.connectors), level, "100%")).as_json()[
-        "verdict"
-    ]
+    verdict = asyncio.run(
+        verify_job(pair.job, small_jobs.options(connectors=pair.connectors), level, "100%")
+    ).as_json()["verdict"]
     assert verdict["differences"] == []
     return {name: number for name, number in verdict["evidence"].items() if number}
 
@@ -121,7 +122,7 @@ def test_a_rehearsal_hands_no_link_to_anybody(tmp_path: Path) -> None:
     """With generated files in place of the source's, which are not read, whoever would read them."""
     with pulling(tmp_path, "c_brandlibrary", "e_profiles") as pair:
         before = pair.source.ask("/_emulator/calls")["storage"]
-        found = asyncio.run(rehearse_job(pair.job, small.options(), Rehearsal(placeholders=True)))
+        found = asyncio.run(rehearse_job(pair.job, small_jobs.options(), Rehearsal(placeholders=True)))
         assert pair.source.ask("/_emulator/calls")["storage"] == before
         assert found.run.counts["created"] == len(SIZES)
         assert not [note for note in found.run.notes if FETCHED in note]

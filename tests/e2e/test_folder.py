@@ -22,12 +22,12 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
 from tests.conformance.catalogue import asset
-from tests.support import small
-from tests.support.anypair import hurried, living, receiver_of, tenant_of
-from tests.support.everything import DATES, OWN_MARKS, everything, receiving, titled
-from tests.support.folders import InFolder, job_between
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import hurried, living, receiver_of, tenant_of
+from tests.support.jobs.folder_jobs import InFolder, job_between
+from tests.support.libraries.every_feature import DATES, OWN_MARKS, everything, receiving, titled
 from tests.support.pairs import EVERYTHING, ids
-from tests.support.profiles import marker_in, profile_of
+from tests.support.services.profiles import marker_in, profile_of
 
 A, B, E = "a_hypermedia", "b_documents", "e_profiles"
 RELEASES = {row["rights"]["release_at"] for row in everything() if row.get("rights", {}).get("release_at")}
@@ -43,11 +43,11 @@ def library() -> list[Any]:
 
 
 def ran(job: Path) -> dict[str, Any]:
-    return asyncio.run(run_job(job, small.options())).as_json()
+    return asyncio.run(run_job(job, small_jobs.options())).as_json()
 
 
 def verified(job: Path) -> dict[str, Any]:
-    return asyncio.run(verify_job(job, small.options(), "bytes", "100%")).as_json()["verdict"]
+    return asyncio.run(verify_job(job, small_jobs.options(), "bytes", "100%")).as_json()["verdict"]
 
 
 def plain(kind: str, rows: Mapping[str, Any]) -> list[Any]:
@@ -100,7 +100,7 @@ def test_out_into_a_folder_and_in_again_is_the_same_as_directly(tmp_path: Path, 
     archive, marker = InFolder(tmp_path / "archive"), marker_in(kind, OWN_MARKS)
     with hurried(), tenant_of(origin, library()) as source:
         out = job_between(tmp_path / "out", Emulated(origin, source.url), archive, "source_key")
-        plan = asyncio.run(plan_job(out, small.options())).as_json()
+        plan = asyncio.run(plan_job(out, small_jobs.options())).as_json()
         assert not archive.path.exists()
         report = ran(out)
         assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
@@ -183,7 +183,7 @@ def test_files_that_a_catalogue_names_and_nobody_put_there_are_known_before_the_
     (root / "files" / "a.jpg").write_bytes(b"abc")
     (root / "catalogue.csv").write_text("id,filename,versions\n1,a.jpg,a.jpg\n2,b.jpg,Press/b.jpg\n", encoding="utf-8")
     job = job_between(tmp_path / "in", InFolder(root), InFolder(tmp_path / "out"), "source_key")
-    plan = asyncio.run(plan_job(job, small.options())).as_json()
+    plan = asyncio.run(plan_job(job, small_jobs.options())).as_json()
     ((row,), counts) = plan["parked"], plan["counts"]
     assert (counts["created"], counts["parked"]) == (1, 1)
     assert row["example"].endswith("the file files/Press/b.jpg is not there")

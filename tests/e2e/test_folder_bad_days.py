@@ -17,13 +17,13 @@ from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.e2e.test_disks import when
 from tests.e2e.test_kills_of_pairs import ASSETS, AT_ONCE, Job, Process, digests, emulating
-from tests.support.anypair import hurried, tenant_of
 from tests.support.disks import WAY, forking_disks, small_disk
-from tests.support.exposure import ACCEPTED
-from tests.support.folders import InFolder, Side
 from tests.support.forking import Forking
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import hurried, tenant_of
+from tests.support.jobs.folder_jobs import InFolder, Side
 from tests.support.pairs import EVERYTHING
-from tests.support.profiles import marker_in
+from tests.support.services.profiles import marker_in
 
 A = "a_hypermedia"
 MB = 1_000_000

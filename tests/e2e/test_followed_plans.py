@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId
-from tests.support import small
-from tests.support.anypair import any_pair, living
-from tests.support.everything import OWN_MARKS, everything, receiving
-from tests.support.opened import opened_side
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import any_pair, living
+from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import FOLDER, profile_of
-from tests.support.tenants import Pair
+from tests.support.services.profiles import FOLDER, profile_of
 
 PAIRS = [pair for pair in pairs(2) if pair[0] != FOLDER]
 SAME = "the run did exactly what its plan lists, operation by operation"
@@ -28,7 +28,7 @@ CHANGES, STOPPED = 10, 6  # exit codes
 
 
 def typed(pair: Pair, verb: str, *words: str) -> Result:
-    options = small.options(connectors=pair.connectors)
+    options = small_jobs.options(connectors=pair.connectors)
     given = {"clock": options.clock, "connectors": options.connectors}
     return CliRunner().invoke(cli, [verb, str(pair.job), *words, "--json", "--no-progress"], obj=given)
 
@@ -60,7 +60,7 @@ def test_a_plan_is_followed_or_refused(tmp_path: Path, source: str, target: str)
 
 async def removed(pair: Pair, asset: str) -> None:
     """Somebody moves an asset of the source to the trash, and its index catches up."""
-    options = small.options(connectors=pair.connectors)
+    options = small_jobs.options(connectors=pair.connectors)
     async with opened_side(pair.job, "source", options) as service:
         await service.schema()
         await service.remove(AssetId(asset))

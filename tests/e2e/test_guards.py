@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.parts import changed
-from tests.support.small import SOURCE, TARGET, TOKEN, Ran, Small, hurry, photo, photos, small
-from tests.support.tenants import CREDENTIALS
+from tests.support.jobs.small_jobs import SOURCE, TARGET, TOKEN, Ran, Small, hurry, photo, photos, small
+from tests.support.jobs.tenants import CREDENTIALS
+from tests.support.services.small_limits import changed
 
 TWIN: dict[str, Any] = {"login": "twin", "password": "secret-twin", "permission": "ADMIN"}
 OTHER: dict[str, Any] = {"name": "other", "token": "wat_demo_otherother"}

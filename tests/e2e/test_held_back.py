@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import Small, hurry, photos, small
+from tests.support.jobs.small_jobs import Small, hurry, photos, small
 
 RULE = "archived_as_published: accept"
 

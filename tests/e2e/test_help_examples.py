@@ -21,9 +21,9 @@ from ruamel.yaml import YAML
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.help import text_of, topics
 from tests.support.forking import Forking
+from tests.support.jobs.tenants import CREDENTIALS, Pair, pair
+from tests.support.network.raw_server import free_port
 from tests.support.programs import PIPE, Program
-from tests.support.raw_server import free_port
-from tests.support.tenants import CREDENTIALS, Pair, pair
 
 ASSETS = 12
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"

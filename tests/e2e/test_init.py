@@ -11,7 +11,7 @@ import structlog
 from typer.testing import CliRunner
 
 from dam_sync.cli import cli
-from tests.support.small import CLOCK, PASSWORD, SECRETS, TOKEN, Ran, Small, hurry, small
+from tests.support.jobs.small_jobs import CLOCK, PASSWORD, SECRETS, TOKEN, Ran, Small, hurry, small
 
 KEYS = {"M_A_PASSWORD": PASSWORD, "M_E_TOKEN": TOKEN}
 UNSET: Mapping[str, str | None] = dict.fromkeys(KEYS)

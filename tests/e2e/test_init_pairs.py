@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from dam_sync.cli import cli
 from dam_sync.config.secrets import is_secret
 from tests.conformance.catalogue import library
-from tests.support import small
-from tests.support.anypair import hurried, receiver_of, tenant_of
-from tests.support.everything import receiving
-from tests.support.folders import side_of
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import hurried, receiver_of, tenant_of
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.libraries.every_feature import receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import profile_of
+from tests.support.services.profiles import profile_of
 
 PAIRS = pairs(2)
 
@@ -52,7 +52,7 @@ def test_from_credentials_to_a_checked_job(tmp_path: Path, source: str, target: 
 
 def ran(*words: str, env: Mapping[str, str]) -> Any:
     """A command in this process."""
-    result = CliRunner().invoke(cli, list(words), env=dict(env), obj={"clock": small.CLOCK})
+    result = CliRunner().invoke(cli, list(words), env=dict(env), obj={"clock": small_jobs.CLOCK})
     structlog.reset_defaults()
     return result
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import SOURCE, Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import SOURCE, Small, hurry, photo, photos, small
 
 HOSTILE = "\x1b[31m<script>alert(1)</script>"
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
-from tests.support.tenants import Pair, duplicates
+from tests.support.jobs.tenants import Pair, duplicates
 
 
 def test_ten_kills_leave_no_trace(tenants: Pair) -> None:

@@ -25,10 +25,10 @@ from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.journal_names import is_inner
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
-from tests.support.exposure import ACCEPTED
 from tests.support.forking import Forked, Forking
-from tests.support.small import Ran
-from tests.support.tenants import Tenant
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.small_jobs import Ran
+from tests.support.jobs.tenants import Tenant
 
 PAIRS = [("b_documents", "c_brandlibrary"), ("c_brandlibrary", "d_templates"), ("d_templates", "b_documents")]
 ASSETS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dam_sync.services.e_profiles import facts
-from tests.support.large import CHUNK, kill_and_resume
+from tests.support.jobs.killed_transfer import CHUNK, kill_and_resume
 
 SIZE = 60_000_000
 OPTIONS = "version_policy: file_only, index_lag: 5"  # what a killed run sent is looked for so long

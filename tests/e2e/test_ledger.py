@@ -19,12 +19,12 @@ from dam_sync.api.state_copies import job_gc
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.journal_names import is_inner
 from dam_sync.model.wording import bytes_text
-from tests.support import small
-from tests.support.anypair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
-from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import ACCEPTED, Pair, any_pair, large_for, living, moved, planned, ran
+from tests.support.jobs.small_jobs import FastClock
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import EVERY
-from tests.support.profiles import profile_of
-from tests.support.small import FastClock
+from tests.support.services.profiles import profile_of
 
 SHARED = "DELETE /api/v1/upload/{batchId}"  # of files of several assets, so that it belongs to none of them
 SOURCES = {"a_hypermedia": "b_documents"}  # every target once; the source with relations and attachments
@@ -111,7 +111,7 @@ def test_a_run_in_two_processes_keeps_the_cost_of_both(tmp_path: Path) -> None:
     with any_pair(tmp_path, source, target, library(source, target), receiving(), OWN_MARKS) as pair:
         pair.source.forget_calls()
         with pytest.raises(StopRequested):
-            asyncio.run(run_job(pair.job, small.options(limit=3)))
+            asyncio.run(run_job(pair.job, small_jobs.options(limit=3)))
         report = ran(pair)
         with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as state:
             (text,) = state.execute("SELECT outcome FROM run").fetchone()

@@ -17,14 +17,14 @@ from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
 from dam_sync.api.state_copies import job_export, job_import
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
-from tests.support import small
-from tests.support.anypair import Pair, any_pair, large_for, living, moved, planned, ran
-from tests.support.emulated_b import AUTH
-from tests.support.emulated_e import TOKEN
-from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import Pair, any_pair, large_for, living, moved, planned, ran
+from tests.support.jobs.small_jobs import FastClock
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import profile_of
-from tests.support.small import FastClock
+from tests.support.services.emulated_b import AUTH
+from tests.support.services.emulated_e import TOKEN
+from tests.support.services.profiles import profile_of
 
 PAIRS = pairs(2)
 
@@ -44,7 +44,7 @@ def migrated(tmp_path: Path, source: str, target: str) -> Iterator[Pair]:
 
 def adopted(pair: Pair, **how: Any) -> dict[str, Any]:
     """The report of an adoption."""
-    return asyncio.run(adopt_job(pair.job, small.options(), Adoption(**how))).as_json()
+    return asyncio.run(adopt_job(pair.job, small_jobs.options(), Adoption(**how))).as_json()
 
 
 def without_state(pair: Pair) -> None:
@@ -161,7 +161,7 @@ def test_assets_that_are_linked_already_are_told_as_such(tmp_path: Path, dry_run
 def test_assets_of_the_target_that_no_source_asset_has_are_still_named(tmp_path: Path) -> None:
     with migrated(tmp_path, *ONE) as pair:
         for asset in sorted(moved(pair).twins)[:2]:
-            auth = ("dam-sync", small.PASSWORD)
+            auth = ("dam-sync", small_jobs.PASSWORD)
             gone = httpx.delete(f"{pair.source.url}/api/dam/medias/{asset}", auth=auth, verify=False)
             assert gone.status_code < 300, gone.text
         without_state(pair)

@@ -6,8 +6,8 @@ import csv
 import json
 from pathlib import Path
 
-from tests.support.small import MAPPING, Small, photo, photos, small
-from tests.support.tenants import Command, alone
+from tests.support.jobs.small_jobs import MAPPING, Small, photo, photos, small
+from tests.support.jobs.tenants import Command, alone
 
 
 def own_mapping(job: Small, mapping: Path) -> None:

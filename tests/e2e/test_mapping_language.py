@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import hurry, photo, small
+from tests.support.jobs.small_jobs import hurry, photo, small
 
 SHARED = """\
 version: 1

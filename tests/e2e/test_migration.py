@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from tests.e2e.conftest import ASSETS
-from tests.support.tenants import Pair, duplicates
+from tests.support.jobs.tenants import Pair, duplicates
 
 
 def digests(assets: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:

@@ -15,8 +15,8 @@ import pytest
 
 from tests.e2e.test_kills import repeated_steps
 from tests.e2e.test_migration import digests
-from tests.support.museum import DATA, MUSEUM_MAPPING, need_museum_data, write_museum, write_receiving_tenant
-from tests.support.tenants import Pair, duplicates, pair
+from tests.support.jobs.tenants import Pair, duplicates, pair
+from tests.support.libraries.museum import DATA, MUSEUM_MAPPING, need_museum_data, write_museum, write_receiving_tenant
 
 Record = Callable[[str, object], None]
 RECORDS = int(os.environ.get("DAM_SYNC_RECORDS", "300"))

@@ -10,9 +10,9 @@ import pytest
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import verify_job
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import hurried, joined, living, planned, ran, tenant_of
-from tests.support.everything import OWN_MARKS, receiving
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import hurried, joined, living, planned, ran, tenant_of
+from tests.support.libraries.every_feature import OWN_MARKS, receiving
 
 FILES = ["it's _100% sure_ #1; a+b.jpg", "50%.jpg", "50#.jpg", "blanks around .jpg", "con.jpg", "(1) [2] {3}.jpg"]
 FOLDERS = [["Boxes; 50% #1"], ["Boxes; 50% #1", "Box 1/2"], ["a,b"], ["a+b"], ["Plain"], ["To do, soon"]]
@@ -63,6 +63,6 @@ def test_names_are_changed_by_rule_and_found_again(tmp_path: Path, made_by_hand:
         paths = {tuple(place["path"]) for row in found for place in row["placements"]}
         expected = {("Boxes； 50％ ＃1",), ("Boxes； 50％ ＃1", "Box 1／2"), ("a＋b",), ("Plain",), ("To do， soon",)}
         assert paths == expected | {("a,b",) if made_by_hand else ("a，b",)}
-        verdict = asyncio.run(verify_job(pair.job, small.options(), None, "100%")).as_json()["verdict"]
+        verdict = asyncio.run(verify_job(pair.job, small_jobs.options(), None, "100%")).as_json()["verdict"]
         assert (verdict["equal"], verdict["different"], verdict["missing"]) == (len(FILES), 0, 0)
         assert ran(pair)["operations"] == {}

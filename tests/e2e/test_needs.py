@@ -12,9 +12,9 @@ import pytest
 from dam_sync.api.check import check_job
 from dam_sync.model.errors import MappingError
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.anypair import any_pair, living, planned, ran
-from tests.support.everything import OWN_MARKS, receiving
-from tests.support.tenants import Pair
+from tests.support.jobs.any_pair import any_pair, living, planned, ran
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, receiving
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.merged import NEW, PARTS, Merged, merged
+from tests.support.jobs.tenants import TICK
+from tests.support.jobs.two_sources import NEW, PARTS, Merged, merged
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer
-from tests.support.tenants import TICK
+from tests.support.state.postgres import OwnServer
 
 A, B, C, D, E = "a_hypermedia", "b_documents", "c_brandlibrary", "d_templates", "e_profiles"
 SOURCES = {A: (A, D), B: (A, A), C: (D, A), D: (A, A), E: (A, B)}

@@ -11,7 +11,7 @@ import pytest
 from dam_sync.model.capabilities import Operation
 from dam_sync.services import discover
 from tests.conformance.catalogue import LINK
-from tests.support.anypair import (
+from tests.support.jobs.any_pair import (
     Row,
     any_pair,
     large_for,
@@ -23,10 +23,10 @@ from tests.support.anypair import (
     told_by,
     verified,
 )
-from tests.support.compared import Comparison
-from tests.support.everything import DATES, GROWN, NAMES, OWN_MARKS, everything, receiving
+from tests.support.jobs.unreported_losses import Comparison
+from tests.support.libraries.every_feature import DATES, GROWN, NAMES, OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import prefix_in, profile_of
+from tests.support.services.profiles import prefix_in, profile_of
 
 PAIRS = pairs(3, 4)
 IN_PARTS = ":begin"  # the step that begins an upload in parts

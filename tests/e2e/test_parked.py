@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.api.state_commands import job_errors
 from dam_sync.engine.retrying import MOST_RUNS
-from tests.support.parts import changed
-from tests.support.small import hurry, photo, photos, small
+from tests.support.jobs.small_jobs import hurry, photo, photos, small
+from tests.support.services.small_limits import changed
 
 FILES = "GET /medias/domain1/media8/*"
 CUT = ("[strip_html, trim]", "[strip_html, trim, {truncate: {max: 1280, on_cut: note}}]")

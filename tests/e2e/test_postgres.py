@@ -14,10 +14,10 @@ from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import stored_job_of
 from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
+from tests.support.jobs.tenants import Pair, duplicates
 from tests.support.pairs import EVERYTHING
-from tests.support.postgres import OwnServer, execute
 from tests.support.programs import Program
-from tests.support.tenants import Pair, duplicates
+from tests.support.state.postgres import OwnServer, execute
 
 SEEDS = range(40 if EVERYTHING else 1)
 MOMENTS = 5 if EVERYTHING else 3

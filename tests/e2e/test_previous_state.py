@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import hurry, photos, small
-from tests.support.tenants import Tenant
+from tests.support.jobs.small_jobs import hurry, photos, small
+from tests.support.jobs.tenants import Tenant
 
 LINKS = "SELECT source, target FROM link"
 STATES = sorted((Path(__file__).parents[1] / "support" / "states").glob("version-*.sql"))

@@ -16,12 +16,12 @@ from dam_sync.api.emulation.emulate import MAPPINGS
 from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.emulators.kit.library import write_empty_tenant, write_library
 from dam_sync.services import discover
-from tests.support import small
-from tests.support.anypair import hurried, moved, ran, receiver_of, tenant_of, verified
-from tests.support.exposure import ACCEPTED
-from tests.support.folders import side_of
+from tests.support.jobs import small_jobs
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import hurried, moved, ran, receiver_of, tenant_of, verified
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.tenants import Pair
 from tests.support.pairs import EVERYTHING
-from tests.support.tenants import Pair
 
 READY = next(folder for folder in MAPPINGS if folder.is_dir())
 KINDS = {kind[0]: kind for kind in discover() if kind != "folder"} | {"folder": "folder"}
@@ -61,7 +61,7 @@ def test_there_is_one_for_every_common_pair() -> None:
 @pytest.mark.parametrize("name", TRIED)
 def test_a_ready_mapping_moves_a_library(tmp_path: Path, name: str) -> None:
     with ready_pair(tmp_path, name) as pair:
-        findings = asyncio.run(check_job(pair.job, small.options(connectors=pair.connectors)))
+        findings = asyncio.run(check_job(pair.job, small_jobs.options(connectors=pair.connectors)))
         assert [str(one) for one in findings if one.exit_code] == []
         report = ran(pair)
         state = moved(pair)

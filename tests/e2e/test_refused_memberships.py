@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import Small, photo, small
+from tests.support.jobs.small_jobs import Small, photo, small
 
 PLACED = [{"kind": "folder", "path": ["Library", "Press"]}]
 FILL = "POST /api/rest/category/assets"

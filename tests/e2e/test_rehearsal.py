@@ -9,13 +9,13 @@ import pytest
 
 from dam_sync.api.emulation.rehearsal import Rehearsal, RehearsalReport, rehearse_job
 from dam_sync.model.run_options import RunOptions
-from tests.support.anypair import any_pair, hurried, joined, ran, tenant_of, verified
-from tests.support.everything import OWN_MARKS, everything, receiving
-from tests.support.folders import side_of
+from tests.support.jobs.any_pair import any_pair, hurried, joined, ran, tenant_of, verified
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.small_jobs import photo, photos, small
+from tests.support.jobs.tenants import Command, Pair
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import FOLDER, profile_of
-from tests.support.small import photo, photos, small
-from tests.support.tenants import Command, Pair
+from tests.support.services.profiles import FOLDER, profile_of
 
 SOURCE, TARGET = "c_brandlibrary", "d_templates"
 PAIRS = [pair for pair in pairs(3, 4) if pair[1] != FOLDER]

@@ -14,11 +14,11 @@ from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import LINK, MARKER, SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import hurried, living, receiver_of
-from tests.support.everything import OWN_MARKS, receiving, titled
-from tests.support.folders import InFolder, job_between
-from tests.support.profiles import marker_in
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import hurried, living, receiver_of
+from tests.support.jobs.folder_jobs import InFolder, job_between
+from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
+from tests.support.services.profiles import marker_in
 
 C = "c_brandlibrary"
 PARTS = asset(
@@ -48,8 +48,8 @@ def append(source: InFolder, row: Json) -> None:
 
 def planned_and_ran(job: Path) -> Any:
     """The report of a full run, which did what the plan said."""
-    plan = asyncio.run(plan_job(job, small.options(full=True))).as_json()
-    report = asyncio.run(run_job(job, small.options(full=True))).as_json()
+    plan = asyncio.run(plan_job(job, small_jobs.options(full=True))).as_json()
+    report = asyncio.run(run_job(job, small_jobs.options(full=True))).as_json()
     assert (report["operations"], report["losses"]) == (plan["operations"], plan["losses"])
     assert report["parked"] == []
     return report

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dam_sync.report.html import render_html
-from tests.support.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
-from tests.support.reports import large_report
+from tests.support.reporting.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
+from tests.support.reporting.large_report import large_report
 
 pytest.importorskip("playwright.async_api", reason="playwright is not installed: the report is not tried")
 pytestmark = pytest.mark.skipif(

@@ -15,9 +15,9 @@ import pytest
 
 from dam_sync import __version__
 from dam_sync.api.state_copies import job_gc
-from tests.support.edits import retitle_at_target
-from tests.support.small import FastClock, Small, hurry, photo, photos, small
-from tests.support.store import LATER_RUNS
+from tests.support.jobs.library_edits import retitle_at_target
+from tests.support.jobs.small_jobs import FastClock, Small, hurry, photo, photos, small
+from tests.support.state.clock_and_rows import LATER_RUNS
 
 LONG = "y" * 2_000
 

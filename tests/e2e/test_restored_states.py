@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import Small, photos, small
+from tests.support.jobs.small_jobs import Small, photos, small
 
 
 def over_it(job: Small, backup: Path) -> None:

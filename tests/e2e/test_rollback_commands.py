@@ -22,20 +22,20 @@ from dam_sync.model.journal_names import CREATE, undo
 from dam_sync.model.run_options import StopToken
 from dam_sync.services import discover
 from tests.e2e.test_pairs import relations_between
-from tests.support import small
-from tests.support.anypair import any_pair, large_for, living, moved, name_relations, ran
-from tests.support.everything import OWN_MARKS, everything, receiving
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import any_pair, large_for, living, moved, name_relations, ran
+from tests.support.jobs.small_jobs import Meanwhile
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import profile_of
-from tests.support.small import Meanwhile
-from tests.support.tenants import Pair
+from tests.support.services.profiles import profile_of
 
 PAIRS = pairs(1, 2)
 MANY = 40  # more assets than are undone at once
 
 
 def typed(pair: Pair, verb: str, *words: str) -> Result:
-    options = small.options(connectors=pair.connectors)
+    options = small_jobs.options(connectors=pair.connectors)
     given = {"clock": options.clock, "connectors": options.connectors}
     return CliRunner().invoke(cli, [verb, str(pair.job), *words, "--no-progress"], obj=given)
 
@@ -116,7 +116,7 @@ def test_a_mistyped_rollback_says_so(tmp_path: Path, words: list[str], told: str
 
 def test_a_run_after_several_rollbacks_finds_names_beside_those_in_the_trash(tmp_path: Path) -> None:
     """Whoever corrects the mapping and starts over twice or more often: each rolled back asset keeps its name."""
-    with small.small(tmp_path, small.photos(2)) as job:
+    with small_jobs.small(tmp_path, small_jobs.photos(2)) as job:
         for number in (1, 3, 5):
             job.run()
             job.ran("rollback", "--run", str(number), "--yes", "--max-deletes", "100%", "--no-progress", code=0)
@@ -130,7 +130,7 @@ def test_a_run_after_several_rollbacks_finds_names_beside_those_in_the_trash(tmp
 
 def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_path: Path) -> None:
     """Any run would be refused until then."""
-    with small.small(tmp_path, small.photos(2)) as job:
+    with small_jobs.small(tmp_path, small_jobs.photos(2)) as job:
         job.run()
         job.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
         with closing(sqlite3.connect(job.state)) as state, state:
@@ -142,7 +142,7 @@ def test_what_is_suggested_beside_an_unfinished_rollback_is_to_finish_it(tmp_pat
             assert suggested == [f"next: dam-sync rollback {job.pair.job} --run 1"], verb
 
 
-def given_up_halfway(desk: small.Small) -> None:
+def given_up_halfway(desk: small_jobs.Small) -> None:
     """A rollback of a migration is stopped at one of its first removals."""
     desk.run()
     token = StopToken()
@@ -151,13 +151,13 @@ def given_up_halfway(desk: small.Small) -> None:
     desk.pair.target.served.app.faults.lines.append(stopping)
     asked = RollbackRequest(1, max_deletes="100%")
     with pytest.raises(DamSyncError, match="stopped by a test"):
-        asyncio.run(rollback_job(desk.pair.job, small.options(stop_token=token), asked))
+        asyncio.run(rollback_job(desk.pair.job, small_jobs.options(stop_token=token), asked))
     assert 0 < len(living(desk.pair.target)) < MANY
     desk.run(code=6).says("the rollback of run 1 was interrupted")
 
 
 def test_a_run_after_a_rollback_that_was_given_up_moves_again_what_it_undid(tmp_path: Path) -> None:
-    with small.small(tmp_path, small.photos(MANY)) as desk:
+    with small_jobs.small(tmp_path, small_jobs.photos(MANY)) as desk:
         given_up_halfway(desk)
         desk.run("--accept-changes")
         assert len(living(desk.pair.target)) == MANY
@@ -167,13 +167,13 @@ def test_a_run_after_a_rollback_that_was_given_up_moves_again_what_it_undid(tmp_
 
 def test_what_a_killed_rollback_had_just_removed_is_moved_again_once_it_is_given_up(tmp_path: Path) -> None:
     """The target moved it to the trash, and the process ended before its state knew: the link is still there."""
-    with small.small(tmp_path, small.photos(MANY)) as desk:
+    with small_jobs.small(tmp_path, small_jobs.photos(MANY)) as desk:
         given_up_halfway(desk)
         with closing(sqlite3.connect(desk.state)) as state, state:
             (target,) = state.execute("SELECT target FROM link ORDER BY target LIMIT 1").fetchone()
             begun = (f"run:undo:1:{target}", undo(CREATE), "2026-01-01T00:00:00.000000Z", "intent")
             state.execute("INSERT INTO step (scope, name, at, state) VALUES (?, ?, ?, ?)", begun)
-        headers = {"Authorization": f"Bearer {small.TOKEN}"}
+        headers = {"Authorization": f"Bearer {small_jobs.TOKEN}"}
         assert httpx.delete(f"{desk.pair.target.url}/v2/assets/{target}", headers=headers).status_code < 300
         planned = desk.ran("plan", "--accept-changes", "--json", "--no-progress", code=0).data
         report = desk.run("--accept-changes").data

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated
-from tests.support.anypair import hurried, joined, living, moved, ran, receiver_of, tenant_of, told_by
-from tests.support.compared import Comparison
-from tests.support.everything import NAMES, OWN_MARKS, everything, receiving
-from tests.support.folders import side_of
+from tests.support.jobs.any_pair import hurried, joined, living, moved, ran, receiver_of, tenant_of, told_by
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.unreported_losses import Comparison
+from tests.support.libraries.every_feature import NAMES, OWN_MARKS, everything, receiving
 from tests.support.pairs import EVERY
 
 HOME = EVERY[0]

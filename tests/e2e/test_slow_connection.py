@@ -11,10 +11,10 @@ from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.emulators.kit.faults import Fault
 from dam_sync.store.base import Storage
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import FASTER, hurried, joined, ran, receiver_of, tenant_of
-from tests.support.engines import shared_engine
-from tests.support.everything import OWN_MARKS, receiving
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import FASTER, hurried, joined, ran, receiver_of, tenant_of
+from tests.support.libraries.every_feature import OWN_MARKS, receiving
+from tests.support.state.shared_engine import shared_engine
 
 STILL_S = 2  # of the test's own time
 SLOW = f"delay:{(STILL_S + 1) * FASTER}"
@@ -26,7 +26,7 @@ def test_a_run_begins_however_long_the_connection_takes(tmp_path: Path, monkeypa
         source, target = Emulated("e_profiles", first.url), Emulated("b_documents", second.url)
         pair = joined(tmp_path, source, target, (first, second), OWN_MARKS)
         still = timedelta(seconds=STILL_S * FASTER)
-        monkeypatch.setattr(small, "STORAGE", Storage(engine=shared_engine, still=still))
+        monkeypatch.setattr(small_jobs, "STORAGE", Storage(engine=shared_engine, still=still))
         slow = Fault("POST */automation/login", SLOW, nth=1)
         assert second.served is not None
         second.served.app.faults.lines.append(slow)

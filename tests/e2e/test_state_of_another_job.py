@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.small import Small, hurry, photos, small
+from tests.support.jobs.small_jobs import Small, hurry, photos, small
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.wording import timestamp_text
-from tests.support.small import TARGET, TOKEN, Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import TARGET, TOKEN, Small, hurry, photo, photos, small
 
 
 def stopped(job: Small) -> dict[str, object]:

@@ -17,7 +17,7 @@ import pytest
 from dam_sync.store.base import Storage
 from dam_sync.store.file import lock_holder
 from dam_sync.store.file.database import engine_of
-from tests.support.small import NEVER_STILL, Meanwhile, Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import NEVER_STILL, Meanwhile, Small, hurry, photo, photos, small
 
 MB = 1_000_000
 SHORT, PATIENCE, LONG = 0.4, 1.5, 60.0  # seconds
@@ -35,9 +35,9 @@ connection.execute("ROLLBACK")
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
-    monkeypatch.setattr("tests.support.small.FASTER", FASTER)
+    monkeypatch.setattr("tests.support.jobs.small_jobs.FASTER", FASTER)
     storage = Storage(engine=partial(engine_of, busy_seconds=PATIENCE), still=NEVER_STILL)
-    monkeypatch.setattr("tests.support.small.STORAGE", storage)
+    monkeypatch.setattr("tests.support.jobs.small_jobs.STORAGE", storage)
 
 
 @dataclass(slots=True)

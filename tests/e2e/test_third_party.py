@@ -19,10 +19,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from dam_sync.emulators import profile_of
-from tests.support.anypair import living, receiver_of
-from tests.support.everything import receiving
-from tests.support.exposure import ACCEPTED
-from tests.support.tenants import CREDENTIALS
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.any_pair import living, receiver_of
+from tests.support.jobs.tenants import CREDENTIALS
+from tests.support.libraries.every_feature import receiving
 
 PACKAGE = Path(__file__).parent / "third_party"
 E = "e_profiles"

@@ -12,9 +12,9 @@ import pytest
 from dam_sync.api.check import check_job
 from dam_sync.api.emulation.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.anypair import hurried, joined, living, moved, planned, ran, receiver_of, tenant_of
-from tests.support.everything import OWN_MARKS, receiving
-from tests.support.tenants import Pair
+from tests.support.jobs.any_pair import hurried, joined, living, moved, planned, ran, receiver_of, tenant_of
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, receiving
 
 LIBRARY = [*SCHEMA, {"record": "group", "name": "press"}, *(asset(n, rights={"groups": ["press"]}) for n in (1, 2))]
 

@@ -9,9 +9,9 @@ import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated
 from tests.conformance.catalogue import SCHEMA, asset, field
-from tests.support.anypair import hurried, joined, living, moved, planned, ran, receiver_of, tenant_of
-from tests.support.everything import OWN_MARKS, receiving
-from tests.support.tenants import Pair
+from tests.support.jobs.any_pair import hurried, joined, living, moved, planned, ran, receiver_of, tenant_of
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS, receiving
 
 AUTHOR, USERS = field("author", "text"), field("author", "person", native="USER")
 NAMES = {1: "Administrator", 2: "A. Stranger", 3: "A. Stranger"}

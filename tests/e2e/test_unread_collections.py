@@ -13,10 +13,10 @@ from dam_sync.api.inspection import inspect_job
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.model.run_options import RunOptions
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.altered import AlteredTransport
-from tests.support.anypair import any_pair
-from tests.support.tenants import Pair
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import any_pair
+from tests.support.jobs.tenants import Pair
+from tests.support.network.altered_transport import AlteredTransport
 
 T = TypeVar("T")
 BEST, WORST = ({"kind": "collection", "path": [title], "id": ""} for title in ("Best of", "Worst of"))
@@ -48,7 +48,7 @@ class Unlinked:
         async def run() -> T:
             transport = UnlinkedTransport(self.titles)
             try:
-                options = small.options(connectors=self.pair.connectors, transport=transport)
+                options = small_jobs.options(connectors=self.pair.connectors, transport=transport)
                 return await command(self.pair.job, options)
             finally:
                 await transport.aclose()

@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.engine.verification.overwritten import EMBEDDED, INFERRED, MANY
 from dam_sync.engine.verification.verify import FEW
-from tests.support.edits import retitle_at_target
-from tests.support.small import Small, hurry, photo, photos, small
+from tests.support.jobs.library_edits import retitle_at_target
+from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
 
 CAMERA = "Taken with a camera on {} May"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.small import Small, hurry, photos, small
+from tests.support.jobs.small_jobs import Small, hurry, photos, small
 
 MOVED = 4
 NOTHING = "no asset of this job is at the target"

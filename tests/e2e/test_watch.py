@@ -12,11 +12,11 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
+from tests.support.jobs.small_jobs import Small, photos, small
+from tests.support.jobs.tenants import duplicates
+from tests.support.network.raw_server import free_port
 from tests.support.programs import PIPE, Program
-from tests.support.raw_server import free_port
 from tests.support.sampled import only_in_full
-from tests.support.small import Small, photos, small
-from tests.support.tenants import duplicates
 
 PATIENCE = 240.0  # seconds; the machine may be busy
 SCHEDULE = (

@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.support.jobs.small_jobs import Record, Small, photo, small
+from tests.support.jobs.tenants import duplicates
 from tests.support.sampled import only_in_full
-from tests.support.small import Record, Small, photo, small
-from tests.support.tenants import duplicates
 
 REFUSED, LIMIT, PARKED = 6, 8, 4  # exit codes
 PRESS, REST = "{name: press, select: {containers: [/Library/Press]}", "{name: rest, select: {}, after: [press]"

@@ -11,12 +11,12 @@ import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job
 from dam_sync.model.errors import SafetyStop
-from tests.support import small
-from tests.support.anypair import Pair, any_pair, asked_of, joined, living, moved, planned, ran
-from tests.support.everything import OWN_MARKS, everything, receiving
-from tests.support.folders import side_of
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import Pair, any_pair, asked_of, joined, living, moved, planned, ran
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import profile_of
+from tests.support.services.profiles import profile_of
 
 BACK_MARKS = "backkey"  # the field of the first tenant for the marks of the job that leads back
 PAIRS = [one for one in pairs(2) if one[0] != one[1]]
@@ -53,7 +53,7 @@ def test_what_a_job_moved_is_not_moved_back_but_linked(tmp_path: Path, source: s
         assert ran(back)["counts"]["created"] == 0
         assert set(moved(back).parked.values()) == {"came from the target"}
         assert sorted(living(back.target)) == before
-        linked = asyncio.run(adopt_job(back.job, small.options(), Adoption())).as_json()["counts"]
+        linked = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
         assert linked["linked by marker of the other direction"] == len(twins)
         assert moved(back).twins == {copy: original for original, copy in twins.items()}
         again = ran(back)
@@ -67,7 +67,7 @@ def test_a_run_that_stopped_for_it_continues_once_adopt_linked_them(tmp_path: Pa
         twins, before = moved(there).twins, sorted(living(back.target))
         with pytest.raises(SafetyStop, match="came from the target"):
             ran(back)
-        counts = asyncio.run(adopt_job(back.job, small.options(), Adoption())).as_json()["counts"]
+        counts = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
         assert counts["linked by marker of the other direction"] == len(twins)
         assert ran(back)["counts"]["created"] == 0
         assert sorted(living(back.target)) == before

@@ -15,11 +15,11 @@ from standardwebhooks import Webhook
 
 from dam_sync.api.check import CheckResult, check_job
 from dam_sync.watch.watcher import Watcher
-from tests.support import small
-from tests.support.anypair import moved
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import moved
+from tests.support.jobs.tenants import Pair, duplicates
+from tests.support.jobs.webhook_watch import SECRETS, Watched, change, has, subscribed, watched, webhooked_pair
 from tests.support.sampled import only_in_full
-from tests.support.tenants import Pair, duplicates
-from tests.support.webhooked import SECRETS, Watched, change, has, subscribed, watched, webhooked_pair
 
 PAIRS = [("c_brandlibrary", "d_templates"), ("d_templates", "e_profiles"), ("e_profiles", "c_brandlibrary")]
 MODES = ["duplicate", "reorder", "drop"]
@@ -104,7 +104,7 @@ def test_forged_and_replayed_deliveries_change_nothing(tmp_path: Path) -> None:
     async def act(watch: Watched) -> None:
         asset = "0" * 8
         body = json.dumps({"eventType": "asset.metadata.updated", "event": {"id": "1"}, "asset": {"id": asset}})
-        now = small.CLOCK.now()
+        now = small_jobs.CLOCK.now()
         headers = {"webhook-id": "msg_1", "webhook-timestamp": str(int(now.timestamp()))}
         genuine = {**headers, "webhook-signature": Webhook(SECRETS["d_templates"]).sign("msg_1", now, body)}
         forged = {**headers, "webhook-signature": Webhook("whsec_" + "B" * 32).sign("msg_1", now, body)}
@@ -166,13 +166,13 @@ def test_check_proves_that_a_delivery_arrives(tmp_path: Path, source: str, targe
         return next(each for each in results if each.subject == "webhooks")
 
     async def act(watch: Watched) -> None:
-        found = about(await check_job(pair.job, small.options()))
+        found = about(await check_job(pair.job, small_jobs.options()))
         offered = source != "d_templates"
         assert ("a test delivery arrived" in found.message) == offered, found
         assert (found.mark, "the URL leads to `watch`" in found.message) == ("OK", not offered)
 
     with webhooked_pair(tmp_path, source, target) as pair:
-        found = about(asyncio.run(check_job(pair.job, small.options())))
+        found = about(asyncio.run(check_job(pair.job, small_jobs.options())))
         assert (found.mark, found.message[:24]) == ("WARN", "no delivery can arrive: "), found
         assert not (pair.folder / "state" / "job.db").exists()
         run(pair, act)
@@ -185,7 +185,7 @@ def test_subscriptions_are_ended_on_request(tmp_path: Path) -> None:
         assert subscribed(watch)
 
     async def end() -> list[str]:
-        return await Watcher([pair.job], small.options(), print).unsubscribe()
+        return await Watcher([pair.job], small_jobs.options(), print).unsubscribe()
 
     with webhooked_pair(tmp_path, "e_profiles", "c_brandlibrary") as pair:
         run(pair, act)

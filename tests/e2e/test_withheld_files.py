@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.anypair import asked_of, hurried, joined, living, planned, ran, receiver_of, tenant_of
-from tests.support.everything import OWN_MARKS
-from tests.support.folders import side_of
+from tests.support.jobs.any_pair import asked_of, hurried, joined, living, planned, ran, receiver_of, tenant_of
+from tests.support.jobs.folder_jobs import side_of
+from tests.support.libraries.every_feature import OWN_MARKS
 
 ACCEPTED = {"exposure": {"download_widened": "accept"}}
 

@@ -11,12 +11,12 @@ import pytest
 from dam_sync.api.jobs import run_job
 from dam_sync.model.asset import AssetId, Patch
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support import small
-from tests.support.anypair import ACCEPTED, any_pair, living, ran, verified
-from tests.support.everything import OWN_MARKS
-from tests.support.opened import opened_side
+from tests.support.jobs import small_jobs
+from tests.support.jobs.any_pair import ACCEPTED, any_pair, living, ran, verified
+from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.tenants import Pair
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import EVERY
-from tests.support.tenants import Pair
 
 IMMOVABLE = {"c_brandlibrary"}  # no call moves an asset to another section (spec, Service C)
 STRICT = {"policy": {**ACCEPTED, "extras": "fail"}}
@@ -35,7 +35,7 @@ def test_the_default_container_is_no_addition(tmp_path: Path, target: str) -> No
         verdict = verified(pair)
         assert (verdict["equal"], verdict["differences"], verdict["extras"]) == (2, [], [])
         asyncio.run(put_together(pair))
-        full = asyncio.run(run_job(pair.job, small.options(full=True, connectors=pair.connectors))).as_json()
+        full = asyncio.run(run_job(pair.job, small_jobs.options(full=True, connectors=pair.connectors))).as_json()
         assert (full["conflicts"], full["parked"]) == ([], [])
         verdict = verified(pair)
         assert (verdict["equal"], verdict["differences"]) == (2, [])
@@ -45,7 +45,7 @@ def test_the_default_container_is_no_addition(tmp_path: Path, target: str) -> No
 async def put_together(pair: Pair) -> None:
     """Somebody puts the asset without a folder where the other one is."""
     loose, other = sorted(living(pair.source), key=lambda asset: bool(living(pair.source)[asset]["placements"]))
-    async with opened_side(pair.job, "source", small.options(connectors=pair.connectors)) as service:
+    async with opened_side(pair.job, "source", small_jobs.options(connectors=pair.connectors)) as service:
         await service.schema()
         places = (await service.fetch(AssetId(other))).placements
         await service.update(AssetId(loose), Patch(placements_add=places))

@@ -21,10 +21,10 @@ from tests.e2e.conftest import ASSETS
 from tests.e2e.test_migration import digests
 from tests.support import programs
 from tests.support.clusters import Cluster, spawned_by
-from tests.support.postgres import OwnServer, execute
+from tests.support.jobs.tenants import Command, Completed, Pair, alone, duplicates
 from tests.support.programs import Program
 from tests.support.sampled import only_in_full
-from tests.support.tenants import Command, Completed, Pair, alone, duplicates
+from tests.support.state.postgres import OwnServer, execute
 
 PLACES = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"  # held by workers
 

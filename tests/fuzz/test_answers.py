@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.virtual.fuzz import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried_alone, tried_from
+from tests.support.virtual.fuzzed_runs import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried_alone, tried_from
 
 BLOCK = 250  # answers of one test
 SAMPLE = 3  # of what was wrong once, `make test` tries one of so many

@@ -21,9 +21,9 @@ from dam_sync.mapping.document import MappingDocument, mapping_of_text, reading_
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import MappingError
-from tests.support.drafting import index
-from tests.support.mutated import mutated_data, mutated_text
-from tests.support.schemas import SOURCE, TARGET
+from tests.support.mapping.drafts import index
+from tests.support.mapping.mutated_files import mutated_data, mutated_text
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET
 from tests.unit.mapping.test_mapping_expressions import FULL
 
 MAPPINGS = 5 * int(os.environ.get("DAM_SYNC_FUZZ", "40"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.sampled import leave_out
-from tests.support.virtual import kept
+from tests.support.virtual import state_location
 
 TRIED = "points tried"
 SAMPLED = (  # they choose themselves
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def databases() -> Iterator[None]:
     """Those that a test makes are dropped after it."""
     yield
-    kept.drop_all()
+    state_location.drop_all()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from dam_sync.model.asset import AssetId
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.state_location import ask
 
 PART = 0.65  # of the calls of a move, behind which its process ends
 

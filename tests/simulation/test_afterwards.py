@@ -6,9 +6,9 @@ from pathlib import Path
 
 from dam_sync.model.asset import AssetId
 from tests.support.virtual.crashes import SEED
+from tests.support.virtual.fault_scripts import Reference, Storm, parked
 from tests.support.virtual.moves import Move, Simulation
-from tests.support.virtual.scripts import Reference, Storm, parked
-from tests.support.virtual.weather import Trouble
+from tests.support.virtual.network_faults import Trouble
 
 MINUTES = 700.0  # seconds after which a twin is gone (wire C 6.9)
 

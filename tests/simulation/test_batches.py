@@ -15,7 +15,7 @@ from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, ids
 from tests.support.rotation import OfToday
 from tests.support.virtual.batch_probes import PROBES
-from tests.support.virtual.batched import (
+from tests.support.virtual.batched_moves import (
     TO_A,
     TO_B,
     TO_C,
@@ -25,7 +25,7 @@ from tests.support.virtual.batched import (
     shared_calls,
 )
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.scripts import Reference, Script, stormed
+from tests.support.virtual.fault_scripts import Reference, Script, stormed
 
 PAIRS = [TO_C, TO_B, TO_A]
 SHARE = 1 if EVERYTHING else 40  # of the crash points, one of so many

@@ -9,8 +9,8 @@ import pytest
 from dam_sync.api.jobs import run_job
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.errors import StopRequested
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, differences
+from tests.support.virtual.state_location import ask
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 MOST = 40  # runs

@@ -15,10 +15,11 @@ from dam_sync.engine.conflicts import WIDER
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Localized
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.virtual.edits import (
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
+from tests.support.virtual.target_edits import (
     BY_HAND,
     EDITS,
     REPLACED,
@@ -32,8 +33,7 @@ from tests.support.virtual.edits import (
     rights,
     tags,
 )
-from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
-from tests.support.virtual.scene import REOPENS, Scene, scene
+from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 POLICIES = ("park", "source", "target", "newest", "merge")
 OURS = "at the source"
@@ -80,7 +80,7 @@ def value_of(kind: str, edit: Edit) -> str:
     return VALUES.get(edit.name, edit.path.format(profile_of(kind).prefix))
 
 
-def listed(made: Scene, asked: ConflictRequest | None = None) -> dict[str, Any]:
+def listed(made: TwoTenants, asked: ConflictRequest | None = None) -> dict[str, Any]:
     """The command `conflicts`."""
     return made.universe.do(job_conflicts(made.job, asked, made.universe.clock, made.universe.storage))
 
@@ -90,7 +90,7 @@ def results(report: Any) -> dict[str, str]:
     return {row["path"]: row["take"] for row in report.conflicts}
 
 
-def held(made: Scene) -> dict[str, Any]:
+def held(made: TwoTenants) -> dict[str, Any]:
     """What the edited assets are at the target."""
     return {row["id"]: row for row in made.target.assets if row["id"] in made.edited}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
-from tests.support.virtual.planted_changes import change
-from tests.support.virtual.planted_library import SIDES, Kinds, learn, planted
+from tests.support.virtual.scale.moved_library import SIDES, Kinds, learn, planted
+from tests.support.virtual.scale.source_changes import change
 
 SIZE = 120
 BY = 0.05

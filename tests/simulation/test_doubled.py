@@ -10,15 +10,15 @@ import pytest
 from dam_sync.model.asset import AssetId
 from dam_sync.model.codec import draft_from_json
 from dam_sync.services.c_brandlibrary.codec import wire
-from tests.support.journal import MemoryJournal
-from tests.support.virtual.edits import BY_HAND, Edit, field
-from tests.support.virtual.kept import ask
-from tests.support.virtual.scene import Scene, scene
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import BY_HAND, Edit, field
+from tests.support.virtual.two_tenants import TwoTenants, scene
 
 NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))
 
 
-def again(made: Scene) -> tuple[str, str]:
+def again(made: TwoTenants) -> tuple[str, str]:
     """Create the first linked asset once more, as a call that arrives late does; the ids of source and copy."""
     source, draft = ask(made.job, "SELECT source, draft FROM link ORDER BY source LIMIT 1")[0]
 

@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.emulators import profile_of
 from tests.support.pairs import KINDS
-from tests.support.virtual.edits import EDITS
-from tests.support.virtual.scene import REOPENS, scene
+from tests.support.virtual.target_edits import EDITS
+from tests.support.virtual.two_tenants import REOPENS, scene
 
 POLLED = 0.2  # part of the calls of a repair that depends on how long a service looks at a file
 

@@ -25,7 +25,7 @@ from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.machine import PAUSES, ROLES, Machine, Plan, machine
+from tests.support.virtual.sync_machine import PAUSES, ROLES, Plan, SyncMachine, machine
 
 CYCLES = int(os.environ.get("DAM_SYNC_CYCLES", "50" if EVERYTHING else "2"))
 EDITS = int(os.environ.get("DAM_SYNC_EDITS", "200" if EVERYTHING else "30"))  # in each cycle
@@ -82,7 +82,7 @@ class Edited(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.stack = ExitStack()
-        self.world: Machine | None = None
+        self.world: SyncMachine | None = None
         self.edits = 0
 
     @initialize(kinds=st.sampled_from(PAIRS), chosen=st.randoms(use_true_random=False))
@@ -111,7 +111,7 @@ class Edited(RuleBasedStateMachine):
                 self.world.come_to_rest()
                 assert self.world.judge.wrong == [], self.world.told()
 
-    def _world(self, chosen: random.Random | None = None) -> Machine:
+    def _world(self, chosen: random.Random | None = None) -> SyncMachine:
         assert self.world is not None
         self.world.rng = chosen or self.world.rng
         return self.world

@@ -20,10 +20,10 @@ from dam_sync.report.report import Report, count_operations
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from dam_sync.store.note_keys import PACE, spent_key
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
-from tests.support.virtual.kept import ask, job_in, state_for
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.virtual.moves import Move, Simulation, options_of
+from tests.support.virtual.state_location import ask, job_in, state_for
 from tests.support.virtual.universe import Universe
 
 PAIRS = (

@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 from dam_sync.api.jobs import verify_job
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Patch
-from tests.support.virtual.edits import rights
-from tests.support.virtual.rolling import roll_back
-from tests.support.virtual.scene import SPARE, Scene, scene
+from tests.support.virtual.rollback_process import roll_back
+from tests.support.virtual.target_edits import rights
+from tests.support.virtual.two_tenants import SPARE, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 STAFF = "staff"  # the group of every asset of the library
@@ -25,7 +25,7 @@ every_kind = pytest.mark.parametrize("kind", ["b", "d", "e"])
 
 
 @contextmanager
-def open_to_staff(folder: Path, kind: str) -> Iterator[Scene]:
+def open_to_staff(folder: Path, kind: str) -> Iterator[TwoTenants]:
     """A library moved into a target where the group of its assets stands for everybody."""
     with scene(folder, KINDS[kind], (), exposure=WIDER) as made:
         yaml = YAML()
@@ -80,7 +80,7 @@ def test_an_asset_that_was_hidden_by_hand_is_reported_as_hidden(tmp_path: Path) 
         assert {(each["path"], each["pattern"]) for each in found} == {("release", "hidden")}
 
 
-def without_release_rule(made: Scene) -> None:
+def without_release_rule(made: TwoTenants) -> None:
     """The mapping leaves the release date to the target."""
     yaml, path = YAML(), made.job.with_name("mapping.yaml")
     data = yaml.load(path.read_text(encoding="utf-8"))

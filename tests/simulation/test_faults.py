@@ -15,9 +15,9 @@ import pytest
 
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.crashes import SEED
+from tests.support.virtual.fault_scripts import Reference, Script, parked, stormed
 from tests.support.virtual.faults import pairs, tried
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scripts import Reference, Script, parked, stormed
 
 PAIRS = pairs(SEED)
 SAMPLE = 5  # of the kinds of faults, `make test` tries one of so many at each pair, others at the next

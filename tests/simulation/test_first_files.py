@@ -9,9 +9,9 @@ import pytest
 
 from dam_sync.api.jobs import run_job
 from dam_sync.model.asset import AssetId
-from tests.support.connected import Bytes
-from tests.support.everything import fileless
-from tests.support.journal import MemoryJournal
+from tests.support.libraries.every_feature import fileless
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS, job_of
 

@@ -10,7 +10,7 @@ import pytest
 from tests.support.pairs import KINDS
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.mutations import written
+from tests.support.virtual.mutated_responses import written
 from tests.support.virtual.reply import Reply
 
 TITLE = b"Picture 3"

@@ -12,8 +12,8 @@ import pytest
 from dam_sync.api.jobs import run_job
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.run_options import StopToken
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import job_of
 
 MANY = 150

@@ -15,9 +15,9 @@ import pytest
 import structlog
 
 from dam_sync.watch.scheduler import RunResult
+from tests.support.jobs.tenants import duplicates
 from tests.support.pairs import EVERYTHING
-from tests.support.tenants import duplicates
-from tests.support.virtual.month import month
+from tests.support.virtual.watched_month import month
 
 DAYS = 31 if EVERYTHING else 3
 LONGEST = timedelta(days=4)  # without a complete run: an outage, then a full disk, then a restart much later

@@ -12,9 +12,9 @@ import pytest
 
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset
-from tests.support.virtual.edits import Edit, Hand, replaced
-from tests.support.virtual.scene import REOPENS, Scene, scene
 from tests.support.virtual.source_edits import MORE
+from tests.support.virtual.target_edits import Edit, Hand, replaced
+from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 
@@ -65,7 +65,7 @@ def reported(report: Any) -> dict[str, str]:
     return {loss["path"]: loss["rule"] for loss in report.losses if loss["rule"] in ("fixed", "behind the current one")}
 
 
-def checked(made: Scene, path: str, rule: str) -> None:
+def checked(made: TwoTenants, path: str, rule: str) -> None:
     """The plan and one run report it, and after that a verification explains it."""
     plan, report = made.plan(full=True), made.run(full=True)
     assert reported(plan) == reported(report) == {path: rule}

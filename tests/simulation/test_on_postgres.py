@@ -23,11 +23,11 @@ from tests.simulation.test_two_processes import both, taken_over
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.virtual.crashes import IN_DOUBT, SEED, tried
 from tests.support.virtual.fuse import COMMIT
-from tests.support.virtual.kept import COPY, copy_state, on_postgres, place_of
 from tests.support.virtual.moves import Simulation, differences
 from tests.support.virtual.schedules import pair_of
 from tests.support.virtual.schedules import tried as scheduled
 from tests.support.virtual.server_writer import CUTS
+from tests.support.virtual.state_location import COPY, copy_state, on_postgres, place_of
 
 CRASHED = [("d_templates", "e_profiles"), ("c_brandlibrary", "b_documents")]
 POINTS, SCHEDULES = 4, range(2)

@@ -13,7 +13,8 @@ from dam_sync.model.asset import Asset
 from dam_sync.model.service import Service
 from tests.support.pairs import EVERYTHING
 from tests.support.virtual.crashes import SEED, tried
-from tests.support.virtual.edits import (
+from tests.support.virtual.moves import Simulation
+from tests.support.virtual.target_edits import (
     DETACH,
     DROP_VERSION,
     UNRELATE,
@@ -27,8 +28,7 @@ from tests.support.virtual.edits import (
     unrelated,
     version_dropped,
 )
-from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scene import REOPENS, Scene, scene
+from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 PLACES = {"a": ("folder", "label"), "b": ("collection",), "d": ("collection",), "e": ("category", "collection")}
@@ -70,7 +70,7 @@ def parts(row: Any, kind: str) -> Any:
     }
 
 
-def both(made: Scene) -> list[tuple[Any, Any]]:
+def both(made: TwoTenants) -> list[tuple[Any, Any]]:
     """The parts of every asset at the source and at the target."""
     kind = made.target.kind[0]
     source = {row["filename"]: parts(row, kind) for row in made.source.assets}

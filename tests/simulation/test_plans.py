@@ -21,12 +21,12 @@ from dam_sync.emulators import profile_of
 from dam_sync.model.errors import InternalError, StopRequested
 from dam_sync.report.report import Report
 from tests.conformance.catalogue import SCHEMA
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.virtual.kept import ask, change, job_in, state_for
 from tests.support.virtual.moves import options_of
-from tests.support.virtual.museum import museum_library
+from tests.support.virtual.museum_records import museum_library
+from tests.support.virtual.state_location import ask, change, job_in, state_for
 from tests.support.virtual.universe import CALLS, Universe
 
 RECORDS = int(os.environ.get("DAM_SYNC_RECORDS", "60" if EVERYTHING else "30"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.exposure import ACCEPTED
+from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.virtual.plants import DIGEST, FIELDS, PLANTS, Garden, library
-from tests.support.virtual.scene import SPARE, moved
+from tests.support.virtual.planted_differences import DIGEST, FIELDS, PLANTS, Garden, library
+from tests.support.virtual.two_tenants import SPARE, moved
 
 PAIRS = [(source, target) for source in KINDS for target in KINDS]
 NUMBER = 40 if EVERYTHING else len(PLANTS)

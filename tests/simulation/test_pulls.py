@@ -26,9 +26,9 @@ from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
 from tests.support.sampled import only_in_full
 from tests.support.virtual.crashes import POINTS, SEED, tried
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.reply import Reply
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import Tenant, Universe
 from tests.support.virtual.wire import Network
 

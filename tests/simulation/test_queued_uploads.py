@@ -14,8 +14,8 @@ from dam_sync.api.jobs import verify_job
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId
 from tests.conformance.drafts import plain_draft
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 

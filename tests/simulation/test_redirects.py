@@ -14,14 +14,14 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.report.redirects import RedirectReport
 from dam_sync.services import discover
 from tests.support.pairs import ids, pairs
-from tests.support.profiles import FOLDER
-from tests.support.virtual.removing import ASSETS, Removing, removing
+from tests.support.services.profiles import FOLDER
+from tests.support.virtual.removals import ASSETS, Removals, removing
 
 EMULATED = frozenset(emulated_kinds())
 PAIRS = [pair for pair in pairs(1, 2) if FOLDER not in pair]
 
 
-def links_of(job: Removing, **asked: object) -> RedirectReport:
+def links_of(job: Removals, **asked: object) -> RedirectReport:
     request = RedirectRequest(
         job.job.parent / "links.csv", job.job.parent / "nginx.conf", job.job.parent / "apache.conf", **asked
     )

@@ -18,15 +18,15 @@ from dam_sync.services import discover
 from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
-from tests.support.profiles import FOLDER
 from tests.support.rotation import OfToday
+from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import LEFT
-from tests.support.virtual.removing import Removing, note_of, removing
-from tests.support.virtual.rolling import differing, held
+from tests.support.virtual.removals import Removals, note_of, removing
+from tests.support.virtual.rollback_process import differing, held
+from tests.support.virtual.state_location import ask
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
 RUNS = 4  # in which a crash must be made good
@@ -44,18 +44,18 @@ RETURNING = [(EVERY[0], kind) for kind in EVERY if restores(kind) and (EVERYTHIN
 SERVICES = [(source, target) for source, target in RETURNING if target != FOLDER]
 
 
-def gone(job: Removing) -> dict[str, str]:
+def gone(job: Removals) -> dict[str, str]:
     return dict(list(job.links().items())[:2])
 
 
-def leave(job: Removing) -> None:
+def leave(job: Removals) -> None:
     """Two assets leave the source, and their grace period passes."""
     job.remove(gone(job))
     job.live()
     job.wait(2 * DAY)
 
 
-def come_back(job: Removing) -> None:
+def come_back(job: Removals) -> None:
     """The same were removed, and are at the source again."""
     sources = gone(job)
     leave(job)
@@ -102,7 +102,7 @@ def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Pa
     assert [fault for each in came for fault in each.faults] == []
 
 
-def all_back(job: Removing, there: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+def all_back(job: Removals, there: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     job.live()
     job.wait(DAY)
     return Branch(1, [f"{plan[0]}: {each}" for each in differing(there, held(job.target), set())])
@@ -159,7 +159,7 @@ def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_is_gone
 
 
 def tried(
-    folder: Path, kinds: tuple[str, str], of_today: OfToday, before: Callable[[Removing], None], *, removed: bool
+    folder: Path, kinds: tuple[str, str], of_today: OfToday, before: Callable[[Removals], None], *, removed: bool
 ) -> list[Branch]:
     """Crashes in the run after `before`, each followed by runs until nothing is left to do."""
     for name in ("reference", "crashed"):
@@ -180,7 +180,7 @@ def tried(
         return made
 
 
-def survived(job: Removing, links: dict[str, str], living: set[str], number: int, written: int, plan: Plan) -> Branch:
+def survived(job: Removals, links: dict[str, str], living: set[str], number: int, written: int, plan: Plan) -> Branch:
     """What a crash left, once the next runs are done."""
     faults: list[str] = []
     for _ in range(RUNS):
@@ -191,7 +191,7 @@ def survived(job: Removing, links: dict[str, str], living: set[str], number: int
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def stopped_by(job: Removing) -> Iterator[str]:
+def stopped_by(job: Removals) -> Iterator[str]:
     """What stops the next run."""
     try:
         job.live()
@@ -199,7 +199,7 @@ def stopped_by(job: Removing) -> Iterator[str]:
         yield f"{error.cause}: {error.message}"
 
 
-def left_by(job: Removing, links: dict[str, str], living: set[str], number: int, written: int) -> Iterator[str]:
+def left_by(job: Removals, links: dict[str, str], living: set[str], number: int, written: int) -> Iterator[str]:
     """What is not as if nothing had happened."""
     if job.living() != living:
         yield f"living: {sorted(job.living())} instead of {sorted(living)}"

@@ -17,9 +17,9 @@ from dam_sync.model.errors import Denied, SafetyStop, StopRequested, TruncatedLi
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING
+from tests.support.virtual.lying_listings import LIES, Lie, planted
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.planted import LIES, Lie, planted
-from tests.support.virtual.removing import ASSETS, Removing, note_of, removing
+from tests.support.virtual.removals import ASSETS, Removals, note_of, removing
 from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
@@ -38,7 +38,7 @@ def sampled(*cases: str) -> Sequence[str]:
     return cases if EVERYTHING else cases[:1]
 
 
-def first(job: Removing, number: int = 2) -> dict[str, str]:
+def first(job: Removals, number: int = 2) -> dict[str, str]:
     return dict(list(job.links().items())[:number])
 
 

@@ -16,16 +16,16 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
+from tests.support.jobs.rollbacks import held
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
-from tests.support.profiles import profile_of
-from tests.support.undoing import held
+from tests.support.services.profiles import profile_of
 from tests.support.virtual.crashes import POINTS, SEED, tried
-from tests.support.virtual.edits import REPLACED
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
-from tests.support.virtual.scene import ACCEPTED, Scene, scene
 from tests.support.virtual.source_edits import OCEAN, OURS, RENAMED, RENAMES, SEA
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import REPLACED
+from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
 PAIRS = [pair for pair in pairs(1) if pair[0] in RENAMES and pair[1] in KINDS]
@@ -189,7 +189,7 @@ ABLE = [kind for kind in RENAMES if EVERYTHING or kind[0] == "d"]
 each_able = pytest.mark.parametrize("kind", ABLE, ids=[kind[0] for kind in ABLE])
 
 
-def renamed(made: Scene, role: str, container: str, term: str) -> None:
+def renamed(made: TwoTenants, role: str, container: str, term: str) -> None:
     """Ours and Sea, at one service. Values of lists without ids get no other name."""
     state = (made.source if role == "source" else made.target).app.state
     rename_container, rename_term = RENAMES[made.source.kind]
@@ -198,16 +198,16 @@ def renamed(made: Scene, role: str, container: str, term: str) -> None:
         rename_term(state, SEA, term)
 
 
-def has_ids(made: Scene) -> bool:
+def has_ids(made: TwoTenants) -> bool:
     return made.source.kind != "e_profiles"
 
 
-async def renamed_kinds(made: Scene) -> frozenset[str]:
+async def renamed_kinds(made: TwoTenants) -> frozenset[str]:
     async with made.side() as service:
         return service.capabilities.renames
 
 
-def ended(made: Scene) -> set[str]:
+def ended(made: TwoTenants) -> set[str]:
     """Those of the names in question that there are at the target."""
     asked = {f"/{name}" for name in (OURS, RENAMED, THEIRS)} | ({SEA, OCEAN, MEER} if has_ids(made) else set())
     kinds = made.universe.do(renamed_kinds(made))  # others have some of these names, too
@@ -269,14 +269,14 @@ def test_an_asset_goes_to_the_container_that_both_renamed_though_another_one_has
         assert {difference["pattern"] for _, _, difference in made.verify()["differences"]} == {"renamed at the target"}
 
 
-def folders(made: Scene) -> dict[str, set[str]]:
+def folders(made: TwoTenants) -> dict[str, set[str]]:
     """The names of those that each asset of the target is in."""
     kind = profile_of(made.target.kind).containers["folder"]
     places = {asset: row["placements"] for asset, row in held(made.target).items()}
     return {asset: {place["path"][-1] for place in those if place["kind"] == kind} for asset, those in places.items()}
 
 
-async def put(made: Scene, asset: str, name: str, *, into: bool) -> None:
+async def put(made: TwoTenants, asset: str, name: str, *, into: bool) -> None:
     """Into a container of the source, or out of it."""
     async with made.side("source") as service:
         await service.schema()
@@ -288,12 +288,12 @@ async def put(made: Scene, asset: str, name: str, *, into: bool) -> None:
         await service.update(AssetId(asset), Patch(placements_add=found) if into else Patch(placements_remove=found))
 
 
-async def another_named(made: Scene, name: str) -> None:
+async def another_named(made: TwoTenants, name: str) -> None:
     async with made.side() as service:
         await service.ensure_container(profile_of(made.target.kind).containers["folder"], [name])
 
 
-def met_by_a_run(made: Scene, rename: Callable[..., None], ours: str, theirs: str, new: str) -> Report:
+def met_by_a_run(made: TwoTenants, rename: Callable[..., None], ours: str, theirs: str, new: str) -> Report:
     """The run after others renamed something at the target, a run met it there, and the source renamed it."""
     rename(made.target.app.state, ours, theirs)
     made.edited = {row["id"]: REPLACED for row in made.target.assets}
@@ -362,7 +362,7 @@ def test_what_has_the_new_name_already_is_used_and_the_old_one_named(tmp_path: P
         assert noted(made.run(full=True)) == ""
 
 
-def missed_nothing(made: Scene) -> bool:
+def missed_nothing(made: TwoTenants) -> bool:
     return bool(made.verify()["clean"])
 
 

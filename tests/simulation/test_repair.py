@@ -14,10 +14,11 @@ from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.run_options import Progress, StopToken
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING
-from tests.support.virtual.edits import (
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
+from tests.support.virtual.target_edits import (
     ATTACHMENTS,
     BY_HAND,
     DATES,
@@ -32,8 +33,7 @@ from tests.support.virtual.edits import (
     memberships,
     status,
 )
-from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
-from tests.support.virtual.scene import ACCEPTED, REOPENS, scene
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))

@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.emulators import emulated_kinds
 from dam_sync.model.asset import Patch
-from tests.support.virtual.edits import DATES, GROUPS, Edit, rights
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.target_edits import DATES, GROUPS, Edit, rights
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
 GROUP_SWAPPED, EXPIRY_REMOVED = GROUPS[1], DATES[2]
@@ -25,7 +25,7 @@ def left_closed(exposure: list[dict[str, object]]) -> list[object]:
     return [row["assets"] for row in exposure if row["rule"] == "reopened_by_repair"]
 
 
-def differing(made: Scene) -> set[str]:
+def differing(made: TwoTenants) -> set[str]:
     """What a verification finds to differ."""
     return {path for paths in made.found(made.verify()).values() for path in paths}
 

@@ -16,18 +16,18 @@ from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.capabilities import Operation
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.profiles import profile_of
-from tests.support.virtual.edits import BY_HAND
+from tests.support.services.connections import Bytes
+from tests.support.services.profiles import profile_of
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import BEFORE, CALL, Fuse, Point
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, options_of
-from tests.support.virtual.removing import ASSETS, removing
-from tests.support.virtual.rolling import roll_back
+from tests.support.virtual.network_faults import Trouble
+from tests.support.virtual.removals import ASSETS, removing
+from tests.support.virtual.rollback_process import roll_back
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import BY_HAND
 from tests.support.virtual.universe import LAGS, Tenant, Universe
-from tests.support.virtual.weather import Trouble
 
 PARTS = {
     "b_documents": 0.65,

@@ -17,11 +17,11 @@ from dam_sync.report.html import render_html
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.sampled import only_in_full
-from tests.support.virtual.edits import EDITS, REPLACED
 from tests.support.virtual.fuse import Fuse, Point
-from tests.support.virtual.removing import ASSETS, removing
-from tests.support.virtual.rolling import Rolling, differing, held, preview, roll_back, stays
-from tests.support.virtual.scene import ACCEPTED, scene
+from tests.support.virtual.removals import ASSETS, removing
+from tests.support.virtual.rollback_process import RollbackProcess, differing, held, preview, roll_back, stays
+from tests.support.virtual.target_edits import EDITS, REPLACED
+from tests.support.virtual.two_tenants import ACCEPTED, scene
 
 REMOVING = pairs(2) if EVERYTHING else pairs(2)[1:2]
 PAIRS = pairs(1) if EVERYTHING else pairs(1)[:2]
@@ -184,9 +184,9 @@ def test_a_ledger_without_values_says_first_what_cannot_be_undone(tmp_path: Path
 
 def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
     with removing(tmp_path, ("e_profiles", "c_brandlibrary")) as job:
-        number = Rolling(job, 1).live().counts["commit"]
+        number = RollbackProcess(job, 1).live().counts["commit"]
         job.run()
-        Rolling(job, 3).live(Fuse(Point("commit", "before", number // 2)))
+        RollbackProcess(job, 3).live(Fuse(Point("commit", "before", number // 2)))
         with pytest.raises(SafetyStop, match="the rollback of run 3 was interrupted"):
             job.run()
         job.run(accept_changes=True)
@@ -195,9 +195,9 @@ def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
 
 def test_a_rollback_that_is_resumed_says_that_it_counts_only_the_rest(tmp_path: Path) -> None:
     with removing(tmp_path, ("e_profiles", "c_brandlibrary")) as job:
-        number = Rolling(job, 1).live().counts["commit"]
+        number = RollbackProcess(job, 1).live().counts["commit"]
         job.run()
-        Rolling(job, 3).live(Fuse(Point("commit", "before", number // 2)))
+        RollbackProcess(job, 3).live(Fuse(Point("commit", "before", number // 2)))
         report = roll_back(job, 3)
         assert report.counts["moved to the trash"] < ASSETS
         assert [note for note in report.notes if "resumed" in note]

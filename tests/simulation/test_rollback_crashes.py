@@ -18,12 +18,12 @@ from tests.support.rotation import OfToday
 from tests.support.sampled import only_in_full
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.fuse import AFTER, CALL
-from tests.support.virtual.kept import ask
-from tests.support.virtual.removing import ASSETS, Removing, removing
-from tests.support.virtual.rolling import Rolling, differing, held, roll_back, stays
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
+from tests.support.virtual.removals import ASSETS, Removals, removing
+from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back, stays
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
 AGAIN = 3  # repetitions in which a crash must be made good
@@ -39,11 +39,11 @@ def test_no_crash_keeps_a_first_migration_from_being_undone(
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
     with removing(tmp_path / "reference", kinds) as job:
-        every = Rolling(job, 1).live().points()
+        every = RollbackProcess(job, 1).live().points()
     chosen = random.Random(f"{SEED} {kinds}").sample(every, min(EACH_CASE, len(every)))
     plans = of_today([(point,) for point in chosen])
     with removing(tmp_path / "crashed", kinds) as job:
-        came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
+        came = list(branches(RollbackProcess(job, 1), plans, partial(undone_first, job)))
     assert len(came) == len(plans)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
@@ -57,14 +57,14 @@ def test_a_rollback_that_is_killed_while_it_moves_the_last_assets_to_the_trash_i
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
     with removing(tmp_path / "reference", kinds) as job:
-        every = Rolling(job, 1).live().points()
+        every = RollbackProcess(job, 1).live().points()
     plans = of_today([(point,) for point in every if str(point).startswith("before commit")][-8:])
     with removing(tmp_path / "crashed", kinds) as job:
-        came = list(branches(Rolling(job, 1), plans, partial(undone_first, job)))
+        came = list(branches(RollbackProcess(job, 1), plans, partial(undone_first, job)))
     assert [fault for each in came for fault in each.faults] == []
 
 
-def undone_first(job: Removing, plan: Plan) -> Branch:
+def undone_first(job: Removals, plan: Plan) -> Branch:
     faults = [*repeated(job, 1)]
     if job.living() or job.links():
         faults.append(f"living {sorted(job.living())}, links {job.links()}")
@@ -86,14 +86,14 @@ def test_no_crash_keeps_changes_from_being_undone(
     with scene(tmp_path / "reference", kind, edits, exposure=ACCEPTED) as job:
         job.edit("source")
         job.run(full=True)
-        every = Rolling(job, 2).live().points()
+        every = RollbackProcess(job, 2).live().points()
     chosen = random.Random(f"{SEED} {kind}").sample(every, min(EACH_CASE, len(every)))
     plans = of_today([(point,) for point in chosen])
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
         before = held(job.target)
         job.edit("source")
         job.run(full=True)
-        came = list(branches(Rolling(job, 2), plans, partial(undone_changes, job, before)))
+        came = list(branches(RollbackProcess(job, 2), plans, partial(undone_changes, job, before)))
     assert len(came) == len(plans)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
@@ -110,13 +110,13 @@ def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(
     with scene(tmp_path / "reference", "b_documents", edits, exposure=exposure) as job:
         job.edit("source")
         job.run(full=True)
-        every = Rolling(job, 2).live().points()
+        every = RollbackProcess(job, 2).live().points()
     plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "b_documents", edits, exposure=exposure) as job:
         before = held(job.target)
         job.edit("source")
         job.run(full=True)
-        came = list(branches(Rolling(job, 2), plans, partial(undone_entirely, job, before)))
+        came = list(branches(RollbackProcess(job, 2), plans, partial(undone_entirely, job, before)))
     assert [fault for each in came for fault in each.faults] == []
 
 
@@ -135,30 +135,30 @@ def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_t
     with scene(tmp_path / "reference", "c_brandlibrary", edits) as job:
         job.edit("source")
         job.run(full=True)
-        every = Rolling(job, 2).live().points()
+        every = RollbackProcess(job, 2).live().points()
     plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "c_brandlibrary", edits) as job:
         before = held(job.target)
         job.edit("source")
         job.run(full=True)
-        came = list(branches(Rolling(job, 2), plans, partial(undone_entirely, job, before)))
+        came = list(branches(RollbackProcess(job, 2), plans, partial(undone_entirely, job, before)))
     assert [fault for each in came for fault in each.faults] == []
 
 
-def undone_entirely(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+def undone_entirely(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
     faults += [*differing(before, held(job.target), set())]
     faults += [f"{asset} stays" for asset in stays(job)]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def undone_changes(job: Scene, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+def undone_changes(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
     faults += differing(before, held(job.target), stays(job))
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
-def repeated(job: Removing | Scene, run: int) -> Iterator[str]:
+def repeated(job: Removals | TwoTenants, run: int) -> Iterator[str]:
     """The same command until it says that it is done; what is wrong then."""
     for _ in range(AGAIN):
         try:
@@ -188,19 +188,21 @@ def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
         job.edit("source")
         job.run(full=True)
         before, differs = held(job.target), job.verify()["differences"]
-        every = [point for point in Rolling(job, 2).live().points() if point.kind == CALL or point.when == AFTER]
+        every = [
+            point for point in RollbackProcess(job, 2).live().points() if point.kind == CALL or point.when == AFTER
+        ]
     chosen = random.Random(f"{SEED} {kind}").sample(every, min(3 * EACH_CASE, len(every)))
     plans = of_today([(point,) for point in chosen])
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
         job.edit("source")
         job.run(full=True)
-        came = list(branches(Rolling(job, 2), plans, partial(given_up, job, before, differs)))
+        came = list(branches(RollbackProcess(job, 2), plans, partial(given_up, job, before, differs)))
     assert len(came) == len(plans)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
 
 
-def given_up(job: Scene, before: Mapping[str, Mapping[str, Any]], differs: Sequence[Any], plan: Plan) -> Branch:
+def given_up(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], differs: Sequence[Any], plan: Plan) -> Branch:
     report = job.run(accept_changes=True)
     faults = [f"parked {report.parked}"] if report.parked else []
     faults += [f"differs: {each}" for each in job.verify()["differences"] if each not in differs]

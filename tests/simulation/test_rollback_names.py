@@ -10,15 +10,15 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.profiles import profile_of
-from tests.support.virtual.edits import EDITS
+from tests.support.services.connections import Bytes
+from tests.support.services.profiles import profile_of
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.rolling import Rolling, differing, held, roll_back
-from tests.support.virtual.scene import ACCEPTED, Scene, scene
+from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back
 from tests.support.virtual.source_edits import RENAMES
+from tests.support.virtual.target_edits import EDITS
+from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
 RENAMING = {Operation.RENAME_TERM, Operation.RENAME_CONTAINER}
@@ -26,7 +26,7 @@ ABLE = [kind for kind in KINDS if discover()[kind].capabilities.operations & REN
 Names = tuple[list[Term], list[Placement]]
 
 
-async def names_of(job: Scene) -> Names:
+async def names_of(job: TwoTenants) -> Names:
     async with job.side() as service:
         vocabulary = (await service.schema()).fields[f"{profile_of(job.target.kind).prefix}subject"].vocabulary
         terms = sorted([term async for term in service.terms(vocabulary)], key=lambda term: term.path)
@@ -66,7 +66,11 @@ def test_a_name_that_was_given_back_in_part_is_given_back_completely(tmp_path: P
         job.universe.do(job.universe.clock.sleep(LAGS))
         job.run(full=True)
         trace = job.universe.network.trace
-        assert Rolling(job, 2).live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary"))).blown
+        assert (
+            RollbackProcess(job, 2)
+            .live(Fuse(until=lambda: trace[-1][1].startswith("PATCH /v1/metadata/vocabulary")))
+            .blown
+        )
         roll_back(job, 2)
         assert roll_back(job, 2).done
         assert [*differing(before, held(job.target))] == []
@@ -89,13 +93,13 @@ def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_p
         assert job.verify()["clean"]
 
 
-async def replaced(job: Scene, asset: str, name: str) -> None:
+async def replaced(job: TwoTenants, asset: str, name: str) -> None:
     """Somebody puts a file of another name into an asset of the source."""
     async with job.side("source") as service:
         await service.schema()
         await service.replace(AssetId(asset), Bytes(name, b"other" * 99, known=True), MemoryJournal())
 
 
-def names(job: Scene) -> list[str]:
+def names(job: TwoTenants) -> list[str]:
     """File names at the target."""
     return sorted(str(row["filename"]) for row in job.target.assets)

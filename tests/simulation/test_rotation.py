@@ -18,17 +18,17 @@ from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sampled import only_in_full
-from tests.support.virtual.edits import BY_HAND, EDITS, Edit, Hand, field, renamed
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
-from tests.support.virtual.scene import ACCEPTED, REOPENS, Scene, scene
 from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, SEA, UNSEEN, edits_of
+from tests.support.virtual.target_edits import BY_HAND, EDITS, Edit, Hand, field, renamed
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 PARTS = 3
 KILLED_AT = (4, 9, 15, 22, 30, 40)  # commits of a run
 PART_OF = {"release": "rights", "expiry": "rights", "groups": "rights", "file.size": "file"}
 
 
-def missed(made: Scene) -> set[str]:
+def missed(made: TwoTenants) -> set[str]:
     """Names of the edits that did not arrive, but for those that the target cannot take."""
     found = made.found(made.verify())
     able = discover()[made.target.kind].capabilities

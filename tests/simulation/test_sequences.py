@@ -13,8 +13,8 @@ import pytest
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.virtual.command_sequences import sequence
 from tests.support.virtual.crashes import SEED
-from tests.support.virtual.sequences import sequence
 
 PAIRS = [(source, target) for source in KINDS for target in KINDS]
 NUMBERS = range(100) if EVERYTHING else range(3)

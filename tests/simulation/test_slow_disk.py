@@ -15,11 +15,11 @@ from dam_sync.store.file.threads import Job
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, ids
 from tests.support.virtual import universe
-from tests.support.virtual.batched import TO_A, TO_B, TO_C, SharedSimulation, crash_points, crashed
+from tests.support.virtual.batched_moves import TO_A, TO_B, TO_C, SharedSimulation, crash_points, crashed
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import CALL, Fuse
+from tests.support.virtual.store_writer import VirtualWriter
 from tests.support.virtual.universe import FUSE
-from tests.support.virtual.writer import VirtualWriter
 
 COMMIT_SECONDS = 0.5
 PAIRS = [TO_C, TO_B, TO_A]

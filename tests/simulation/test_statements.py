@@ -17,8 +17,8 @@ from sqlalchemy import Engine
 
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.store.file.database import raw_of
-from tests.support.engines import shared_engine
-from tests.support.virtual.planted_library import SIDES, Kinds, Moved, really_moved
+from tests.support.state.shared_engine import shared_engine
+from tests.support.virtual.scale.moved_library import SIDES, Kinds, Moved, really_moved
 
 ASSETS = 40
 SEVERAL = 10  # times in one command, whatever the size of the library

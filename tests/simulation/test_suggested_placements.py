@@ -21,13 +21,13 @@ from dam_sync.api.mapping_tools.suggest import SuggestedMapping, suggest_mapping
 from dam_sync.mapping.suggestion import SuggestedLine
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import asset
-from tests.support.exposure import ACCEPTED
-from tests.support.museum import DATA, lines
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.libraries.museum import DATA, lines
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.universe import Universe
 
-LABELLED = Path(__file__).parents[1] / "support" / "labelled"
+LABELLED = Path(__file__).parents[1] / "support" / "mapping" / "labelled"
 SETS = ("museum", "press", "film", "product")
 PAIRS = [(a, b) for at, a in enumerate(KINDS) for b in (KINDS if EVERYTHING else [KINDS[(at + 1) % len(KINDS)]])]
 LEAST, SURE = 0.9, 0.9  # of the required fields; the score above which nothing may be wrong

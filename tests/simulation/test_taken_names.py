@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.model.asset import AssetId
 from tests.conformance.drafts import plain_draft
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 

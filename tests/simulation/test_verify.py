@@ -17,8 +17,8 @@ from dam_sync.services.b_documents.service import DocumentsService
 from dam_sync.services.d_templates.facts import LAG
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import LAGS
 
 KINDS = "e_profiles", "b_documents"

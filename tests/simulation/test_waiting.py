@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.virtual.crashes import SEED
+from tests.support.virtual.fault_scripts import Reference, Script
 from tests.support.virtual.fuse import BEFORE, COMMIT
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scripts import Reference, Script
 
 KINDS = ("a_hypermedia", "e_profiles")
 UPLOAD = "POST /v2/uploads/chunks/upload"

@@ -15,12 +15,12 @@ from ruamel.yaml import YAML
 
 from dam_sync.model.errors import SafetyStop, StopRequested
 from tests.support.pairs import EVERYTHING, ids, pairs
-from tests.support.profiles import FOLDER
+from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import POINTS, SEED, left_by
 from tests.support.virtual.fuse import Fuse, Point
-from tests.support.virtual.kept import ask
 from tests.support.virtual.moves import Move, Simulation, State, differences
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import Tenant, Universe
 
 PAIRS = pairs(1) if EVERYTHING else [("d_templates", "d_templates")]

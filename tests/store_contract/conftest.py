@@ -11,9 +11,9 @@ import pytest
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
-from tests.support.postgres import emptied, execute, started
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import emptied, execute, started
+from tests.support.state.shared_engine import SHARED
 
 STORES = ("sqlite", "postgres")
 

@@ -27,8 +27,8 @@ from dam_sync.store.note_keys import IMPORTED
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.server.database import raw_of
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import LINE, CuttingProxy, emptied, execute
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import LINE, CuttingProxy, emptied, execute
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
 LEASE = timedelta(minutes=5)

@@ -15,8 +15,8 @@ from dam_sync.model.errors import StopRequested
 from dam_sync.model.permits import CALLS_KEPT, CallBudget, CallRequest
 from dam_sync.store.server.permits import ServerPermits
 from dam_sync.store.server.shared_schema import SCHEMA
-from tests.support.permits import SharedCalls
-from tests.support.postgres import execute, started
+from tests.support.state.permit_schedule import SharedCalls
+from tests.support.state.postgres import execute, started
 
 DAY = CallBudget("day", 100, 50)
 

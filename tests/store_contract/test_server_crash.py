@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from dam_sync.store.server.threads import TOKEN_LETTERS
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import CuttingProxy, OwnServer, emptied, execute, own_server
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import CuttingProxy, OwnServer, emptied, execute, own_server
 
 BUSY = [f"SELECT set_config('a.b', pg_current_xact_id()::text, false), {number}" for number in range(50)]
 

@@ -22,7 +22,7 @@ from dam_sync.store.base import Storage
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.server.credentials import ServerCredentialStore
 from dam_sync.store.server.shared_schema import SCHEMA
-from tests.support.postgres import CuttingProxy, execute, started
+from tests.support.state.postgres import CuttingProxy, execute, started
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
 NAME = "tokens"

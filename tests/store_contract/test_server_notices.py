@@ -20,7 +20,7 @@ from dam_sync.store.server.database import application_name
 from dam_sync.store.server.notices import CHANNEL, ServerNotices
 from dam_sync.store.server.permits import ServerPermits
 from dam_sync.store.server.target import ServerTarget
-from tests.support.postgres import execute, started
+from tests.support.state.postgres import execute, started
 from tests.support.stepped_clock import SteppedClock
 
 LONG = 60.0  # seconds that a test waits at most for what happens at once

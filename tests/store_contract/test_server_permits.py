@@ -22,8 +22,8 @@ from dam_sync.store.server.permits import ServerPermits
 from dam_sync.store.server.shared_schema import SCHEMA
 from tests.support.counting_server import counting
 from tests.support.lessees import lessees, result
-from tests.support.permits import EPOCH, SharedSchedule
-from tests.support.postgres import CuttingProxy, execute, started
+from tests.support.state.permit_schedule import EPOCH, SharedSchedule
+from tests.support.state.postgres import CuttingProxy, execute, started
 from tests.support.stepped_clock import SteppedClock
 
 HASTY = Storage(patience=timedelta(seconds=0.5))

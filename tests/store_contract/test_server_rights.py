@@ -15,8 +15,8 @@ from dam_sync.store.server.database import connect_async, explained, session
 from dam_sync.store.server.shared_schema import SCHEMA, open_shared
 from dam_sync.store.server.store import exists, refuse_unwritable
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import execute, started
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import execute, started
 
 JOB = "dam_sync_test"
 OF_THE_SERVER = {

@@ -24,7 +24,7 @@ from dam_sync.store.server.shared_schema import (
     open_shared,
 )
 from dam_sync.store.server.threads import ServerConnection
-from tests.support.postgres import execute
+from tests.support.state.postgres import execute
 
 NEWER = {**MIGRATIONS, max(MIGRATIONS) + 1: ("ALTER TABLE target_job ADD COLUMN since TEXT",)}
 AT_WORK = f"INSERT INTO {SCHEMA}.participant VALUES ('c', 'p', extract(epoch FROM clock_timestamp()) - %s, 1)"

@@ -25,8 +25,8 @@ from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, VERSION_TABLE
 from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import CuttingProxy, execute, started
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import CuttingProxy, execute, started
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
 USUAL, QUICK = ClaimTimes(), ClaimTimes(renewal=0.05, trusted=1.0, ending=1.5)
@@ -36,7 +36,7 @@ SEA, CITY = SharedPart("topics", ("Sea",), {"id": "7"}), SharedPart("topics", ("
 DIES = """
 import asyncio, sys
 from tests.store_contract.test_server_target import SEA, TERMS, joined
-from tests.support.postgres import StateServer
+from tests.support.state.postgres import StateServer
 async def main():
     made = await joined(StateServer(sys.argv[1], None, sys.argv[2], "postgres", "", sys.argv[3]), sys.argv[4])
     async with made.creating(TERMS):

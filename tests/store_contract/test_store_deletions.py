@@ -13,7 +13,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import IN_TRASH, REMOVED, STILL_IN_TRASH, UNLISTED, Deletion, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
 
 LEASE = timedelta(minutes=5)
 SINCE = datetime(2026, 3, 1, tzinfo=UTC)

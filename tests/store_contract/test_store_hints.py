@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.model.webhooks import Hint
 from dam_sync.store.hints import HintBounds, Receipt
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
 
 QUEUED, DUPLICATE, IGNORED, FULL = Receipt.QUEUED, Receipt.DUPLICATE, Receipt.IGNORED, Receipt.FULL
 

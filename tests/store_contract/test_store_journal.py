@@ -25,7 +25,7 @@ from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.file.database import raw_of
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
 

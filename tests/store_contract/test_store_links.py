@@ -20,7 +20,7 @@ from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
+from tests.support.state.shared_engine import SHARED
 
 PRESS = Placement("category", ("Press", "2024/25"), "c1")
 BEST = Placement("collection", ("Best",), "c2")

@@ -16,7 +16,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
 from dam_sync.store.store import SqlStore
 from tests.support.pairs import EVERYTHING
-from tests.support.store import changed
+from tests.support.state.clock_and_rows import changed
 
 STORES = ("sqlite", "postgres")
 LEASE = timedelta(minutes=5)

@@ -15,7 +15,7 @@ from dam_sync.store.reports import NewReport
 from dam_sync.store.rows import ConflictRow, CorrectionRow, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
-from tests.support.store import SetClock, changed
+from tests.support.state.clock_and_rows import SetClock, changed
 
 LEASE = timedelta(minutes=5)
 FAILED = FailedValue("fields.title", "too long", "A title")

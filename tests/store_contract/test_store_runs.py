@@ -18,7 +18,7 @@ from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.note_keys import wave_key, window_key
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import LATER_RUNS, SetClock, changed
+from tests.support.state.clock_and_rows import LATER_RUNS, SetClock, changed
 
 LEASE = timedelta(minutes=5)
 

@@ -17,8 +17,8 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.watched_elsewhere import ALREADY_WATCHED
 from dam_sync.store.watch_lock import WatchLock
-from tests.support.postgres import execute
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.postgres import execute
 
 HERE = f"process {os.getpid()} on {socket.gethostname()}"
 HOLD = """

@@ -20,7 +20,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
 
 SHARD = Shard("all")
 LEASE = timedelta(minutes=5)

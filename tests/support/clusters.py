@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 
 from dam_sync.cluster.tls import ClusterSecurity
 from tests.support.forking import NANNY, WORKER
+from tests.support.network.raw_server import free_port
 from tests.support.programs import NOWHERE, Program
-from tests.support.raw_server import free_port
 
 WORKERS = 2
 UP_SECONDS = 120  # a busy machine

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.forking import Forked, Forking
-from tests.support.small import Ran
+from tests.support.jobs.small_jobs import Ran
 
 FILLER = "filler"
 WAY = "the small disk was"  # begins what a test tells of it

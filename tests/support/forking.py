@@ -33,9 +33,9 @@ import typer.main
 
 from dam_sync import services
 from dam_sync.cli import YOUNG_OBJECTS, cli
-from tests.support import small
-from tests.support.engines import empty_state
-from tests.support.small import Ran, hurry, set_right
+from tests.support.jobs import small_jobs
+from tests.support.jobs.small_jobs import Ran, hurry, set_right
+from tests.support.state.shared_engine import empty_state
 
 ROOT = Path(__file__).parents[2]
 STREAMS = ("out", "err")
@@ -162,7 +162,7 @@ def _start(order: Order) -> dict[str, Any]:
         os.environ.update(order["environment"])
         tempfile.tempdir = None  # looked for anew
         _bound(order)
-        small.FASTER = order["faster"]
+        small_jobs.FASTER = order["faster"]
         code = _command(order["arguments"])
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
         sys.excepthook(*sys.exc_info())
@@ -312,7 +312,7 @@ def _command(arguments: Sequence[str]) -> int:
     hurry(pytest.MonkeyPatch())
     set_right()
     try:
-        COMMAND_LINE(arguments, obj={"clock": small.CLOCK, "storage": small.STORAGE})
+        COMMAND_LINE(arguments, obj={"clock": small_jobs.CLOCK, "storage": small_jobs.STORAGE})
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     return 0

@@ -7,7 +7,7 @@ import os
 from typing import Final
 
 from dam_sync.emulators import emulated_kinds
-from tests.support.profiles import FOLDER
+from tests.support.services.profiles import FOLDER
 
 EVERYTHING: Final = bool(os.environ.get("DAM_SYNC_ALL"))
 KINDS: Final = tuple(sorted(emulated_kinds()))

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from tests.support.bulk import Written
-from tests.support.memory import peak_of
-from tests.support.tenants import Pair, Tenant, joined
+from tests.support.jobs.bulk_jobs import Written
+from tests.support.jobs.tenants import Pair, Tenant, joined
+from tests.support.measuring.peak_memory import peak_of
 
 BACK = """\
 version: 1

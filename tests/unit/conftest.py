@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.store.store import SqlStore
 from tests.conformance.tenant import Start, Tenant, starting
-from tests.support.engines import SHARED
-from tests.support.store import SetClock
+from tests.support.state.clock_and_rows import SetClock
+from tests.support.state.shared_engine import SHARED
 
 
 @pytest.fixture

@@ -15,17 +15,17 @@ from typing import Final
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId
 from dam_sync.services.b_documents import facts
-from tests.support.virtual.batched import NAMES, SKEW, TITLES, TO_A, TO_B, TO_C, SharedSimulation
+from tests.support.virtual.batched_moves import NAMES, SKEW, TITLES, TO_A, TO_B, TO_C, SharedSimulation
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.crashes import SEED
+from tests.support.virtual.fault_scripts import Reference, Script, parked, stormed
 from tests.support.virtual.fuse import CALL, Fuse
-from tests.support.virtual.kept import ask
-from tests.support.virtual.lying import kinds
 from tests.support.virtual.moves import Move, differences
-from tests.support.virtual.odd_servers import DroppingNetwork, MixingNetwork, RefusingNetwork
-from tests.support.virtual.scripts import Reference, Script, parked, stormed
+from tests.support.virtual.network_faults import Trouble
+from tests.support.virtual.odd_networks import DroppingNetwork, MixingNetwork, RefusingNetwork
+from tests.support.virtual.orphans import kinds
+from tests.support.virtual.state_location import ask
 from tests.support.virtual.universe import LAGS
-from tests.support.virtual.weather import Trouble
 from tests.support.virtual.wire import Network
 
 C_CREATE: Final = "POST /api/v4/libraries/{id}/assets"

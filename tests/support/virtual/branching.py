@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.support.virtual import kept
+from tests.support.virtual import state_location
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move
 
@@ -61,7 +61,7 @@ class Branching(Fuse):
 
     def _is_child(self, plan: Plan) -> bool:
         reading, writing = os.pipe()
-        aside, job = [put_aside(folder) for folder in self.folders], kept.put_aside(self.job)
+        aside, job = [put_aside(folder) for folder in self.folders], state_location.put_aside(self.job)
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # threads besides ours hold nothing a child needs
@@ -70,7 +70,7 @@ class Branching(Fuse):
             os.close(reading)
             resume(loop, task)
             gc.freeze()  # what is not looked at is not copied
-            kept.cut_off()
+            state_location.cut_off()
             for former, folder in zip(aside, self.folders, strict=True):
                 open_copies(former, folder)
             self.plan, self.pipe, self.blown = plan, writing, True
@@ -79,7 +79,7 @@ class Branching(Fuse):
         with os.fdopen(reading, encoding="utf-8") as pipe:
             told = pipe.read()
         _, code = os.waitpid(pid, 0)
-        kept.bring_back(self.job, job)
+        state_location.bring_back(self.job, job)
         for former, folder in zip(aside, self.folders, strict=True):
             shutil.rmtree(folder)
             former.rename(folder)
@@ -133,7 +133,7 @@ def open_copies(aside: Path, folder: Path) -> None:
     """Files this process has open in `aside` are those of `folder` from now on, at the same place in the file. Not
     databases: the locks of the parent keep this process from them, and they are mapped into memory."""
     copies = {_inode(path): folder / path.relative_to(aside) for path in aside.rglob("*") if path.is_file()}
-    for number in map(int, os.listdir(kept.OPEN)):
+    for number in map(int, os.listdir(state_location.OPEN)):
         try:
             copy = copies.get(_inode(number))
         except OSError:  # the listing's own

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tests.support.profiles import profile_of
 from tests.support.rotation import SEED as SEED
+from tests.support.services.profiles import profile_of
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.support.pairs import KINDS
+from tests.support.virtual.fault_scripts import ROLES, Reference, Script, scripts, stormed
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scripts import ROLES, Reference, Script, scripts, stormed
 
 NUMBER: Final = os.environ.get("DAM_SYNC_FAULTS", "")  # of scripts over all pairs; `all`; empty: each kind once a role
 AT_ONCE: Final = int(os.environ.get("DAM_SYNC_AT_ONCE", "8"))  # scripts in one move

@@ -18,17 +18,17 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Localized
 from dam_sync.services import discover
-from tests.support.everything import OWN_MARKS
-from tests.support.exposure import ACCEPTED
-from tests.support.folders import InFolder, Side
-from tests.support.parts import small_parts
-from tests.support.profiles import FOLDER, marker_in, profile_of
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.folder_jobs import InFolder, Side
+from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.services.profiles import FOLDER, marker_in, profile_of
+from tests.support.services.small_limits import small_parts
 from tests.support.virtual.clock import EPOCH
-from tests.support.virtual.edits import DETACH, UNRELATE
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.kept import ask, beside, forget, job_in, state_for
-from tests.support.virtual.library import library, receiving
-from tests.support.virtual.lying import Lying, lying
+from tests.support.virtual.orphans import Orphans, orphans_in
+from tests.support.virtual.small_library import library, receiving
+from tests.support.virtual.state_location import ask, beside, forget, job_in, state_for
+from tests.support.virtual.target_edits import DETACH, UNRELATE
 from tests.support.virtual.universe import LAGS, Tenant, Universe
 from tests.support.virtual.wire import Network
 
@@ -64,11 +64,11 @@ CHANGED = 3  # assets that get another title, and that lose parts
 
 @dataclass
 class State:
-    """What can be seen of both sides and of the state file once a library is moved.
+    """What can be seen of source, target and state file once a library is moved.
 
-    journal: the steps of every source asset; left: what nobody settled; lying: what lies about besides; twins: assets
-    that were found to be created by what was created for another, with the same content. The trash of the target is not
-    looked at: what a crash left half made is brought there.
+    journal: the operations of every source asset; left: what is not complete; orphans: what is left over besides;
+    twins: assets that were found to be created by what was created for another, with the same content. The trash of the
+    target is not looked at: a partial create that a crash left is brought there.
     """
 
     source: Any
@@ -78,7 +78,7 @@ class State:
     links: Any
     journal: Counter[tuple[str, str]]
     left: dict[str, int]
-    lying: Lying
+    orphans: Orphans
     twins: frozenset[str] = frozenset()
 
 
@@ -147,7 +147,7 @@ class Move:
             links=links,
             journal=Counter((asset, nameless(name)) for asset, name in journal),
             left=dict(zip((table for table, _ in LEFT), left[0], strict=True)),
-            lying=lying(self.universe, self.target, beside(self.job)),
+            orphans=orphans_in(self.universe, self.target, beside(self.job)),
             twins=frozenset(asset for (asset,) in ask(self.job, TWINS)),
         )
 
@@ -361,7 +361,7 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
         mine, other = getattr(got, name), getattr(want, name)
         if mine != other:
             yield f"{name}: {told(mine, other)}"
-    yield from got.lying.differences(want.lying)
+    yield from got.orphans.differences(want.orphans)
     yield from of_links(got.journal, want.journal)
     ours, theirs = without_links(got.journal), without_links(want.journal)
     again = Counter({step: n - (step[1] in BY_TURNS) for step, n in (ours - theirs).items()})

@@ -10,9 +10,9 @@ from typing import Final
 
 from tests.support.pairs import KINDS
 from tests.support.virtual.crashes import SEED
+from tests.support.virtual.fault_scripts import Reference, Script, scripts, stormed
 from tests.support.virtual.fuse import Point
 from tests.support.virtual.moves import Simulation
-from tests.support.virtual.scripts import Reference, Script, scripts, stormed
 
 NUMBER: Final = int(os.environ.get("DAM_SYNC_SCHEDULES", "15"))
 ALONE: Final = os.environ.get("DAM_SYNC_SCHEDULE", "")  # the number of the only one to be tried

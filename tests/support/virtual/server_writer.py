@@ -13,7 +13,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.threads import Job, WriteRequest
 from dam_sync.store.server.database import raw_of
 from dam_sync.store.server.threads import ServerReader, ServerWriter
-from tests.support.postgres import execute
+from tests.support.state.postgres import execute
 from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Crash, Fuse
 
 T = TypeVar("T")

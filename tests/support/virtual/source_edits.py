@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dam_sync.model.asset import Asset
-from tests.support.virtual.edits import EDITS, Edit, Hand
+from tests.support.virtual.target_edits import EDITS, Edit, Hand
 
 OURS, RENAMED = "Ours", "Renamed"
 SEA, OCEAN = "Sea", "Ocean"

@@ -32,16 +32,16 @@ from dam_sync.model.service import Service
 from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from tests.support.engines import shared_engine
-from tests.support.opened import opened_side
-from tests.support.parts import limited
-from tests.support.profiles import FOLDER
+from tests.support.jobs.open_service import opened_side
+from tests.support.services.profiles import FOLDER
+from tests.support.services.small_limits import limited
+from tests.support.state.shared_engine import shared_engine
 from tests.support.virtual.clock import VirtualClock
-from tests.support.virtual.folders import FolderState, connectors
+from tests.support.virtual.folder_world import FolderState, connectors
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import VirtualLoop
+from tests.support.virtual.store_writer import VirtualWriter
 from tests.support.virtual.wire import Network, VirtualTransport
-from tests.support.virtual.writer import VirtualWriter
 
 if TYPE_CHECKING:
     from tests.support.virtual.server_writer import VirtualServerReader, VirtualServerWriter

@@ -15,8 +15,8 @@ from dam_sync.emulators.kit.app import Application
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource
 from tests.support.virtual.clock import Passing
 from tests.support.virtual.fuse import CALL, Fuse
+from tests.support.virtual.network_faults import Weather, patience
 from tests.support.virtual.reply import Reply
-from tests.support.virtual.weather import Weather, patience
 
 NEAR, FAR = 0.004, 0.030  # seconds that a way takes
 REDIRECTS = 5  # that a service follows

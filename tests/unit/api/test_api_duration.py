@@ -15,7 +15,7 @@ from dam_sync.model.limits import Limits, Pace, SmallFile
 from dam_sync.report.parts import DiskNeed
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService
-from tests.support.empty_service import EmptyService
+from tests.support.services.empty_service import EmptyService
 
 DISK = DiskNeed("state", 10, 1, 0)
 FREE = Speed(Pace(None, at_once=10), call_seconds=0.1, workers=10)

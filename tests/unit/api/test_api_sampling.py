@@ -17,7 +17,7 @@ from dam_sync.model.service import Batch, Cursor, Shard, Window
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import starting
 from tests.support.stepped_clock import StillClock
-from tests.support.virtual.generated import LIST, Generated
+from tests.support.virtual.scale.generated_source import LIST, Generated
 
 
 @pytest.mark.parametrize("kind", ["b_documents", "d_templates", "e_profiles"])

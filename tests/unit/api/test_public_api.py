@@ -19,9 +19,9 @@ from dam_sync.emulators.kit.library import schema_records, target_records
 from dam_sync.model import errors
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
-from tests.support.exposure import ACCEPTED
-from tests.support.small import MAPPING, SOURCE, TARGET, photos
-from tests.support.tenants import Tenant, emulated
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.jobs.small_jobs import MAPPING, SOURCE, TARGET, photos
+from tests.support.jobs.tenants import Tenant, emulated
 
 QUICK = {"lag": 0.0}
 

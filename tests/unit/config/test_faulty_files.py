@@ -17,7 +17,7 @@ from dam_sync.config.job import load_job
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
-from tests.support.schemas import SOURCE, TARGET, compiled_file
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled_file
 
 FOLDER = Path(__file__).parents[2] / "support" / "faulty"
 CHECKS: dict[str, Callable[[Path], object]] = {

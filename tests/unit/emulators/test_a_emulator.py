@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.emulated_a import ASSETS, Tenant, photo, tenant
+from tests.support.services.emulated_a import ASSETS, Tenant, photo, tenant
 
 
 @pytest.fixture(scope="module")

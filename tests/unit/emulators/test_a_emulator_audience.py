@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tests.support.emulated_a import Tenant, photo, tenant
+from tests.support.services.emulated_a import Tenant, photo, tenant
 
 EVERYBODY = ["group:press:download", "group:press:preview", "user:download", "user:preview"]
 RESTRICTED = {"record": "container", "kind": "folder", "path": ["Secret"], "rights": {"groups": ["press"]}}

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.emulated_a import HIGH, Tenant, last_number, photo, tenant
+from tests.support.services.emulated_a import HIGH, Tenant, last_number, photo, tenant
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_a import Tenant, photo, tenant
+from tests.support.services.emulated_a import Tenant, photo, tenant
 
 CHANGE = {"type": "UPDATE", "_embedded": {"metadata": [{"id": "external_key", "value": "k"}]}}
 

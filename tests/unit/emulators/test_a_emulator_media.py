@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.emulated_a import ASSETS, Tenant, tenant
+from tests.support.services.emulated_a import ASSETS, Tenant, tenant
 
 
 @pytest.fixture(scope="module")

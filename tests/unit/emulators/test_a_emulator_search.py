@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_a import ASSETS, HIGH, Tenant, photo, tenant
+from tests.support.services.emulated_a import ASSETS, HIGH, Tenant, photo, tenant
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.support.emulated_a import Tenant, last_number, photo, tenant
+from tests.support.services.emulated_a import Tenant, last_number, photo, tenant
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_a import Tenant, last_number, photo, tenant
+from tests.support.services.emulated_a import Tenant, last_number, photo, tenant
 
 
 @pytest.fixture

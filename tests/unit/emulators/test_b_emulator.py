@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from dam_sync.emulators.b_documents.options import options_of
-from tests.support.emulated_b import API, AUTH, EVERYTHING, Open, Platform, platforms
+from tests.support.services.emulated_b import API, AUTH, EVERYTHING, Open, Platform, platforms
 from tests.support.stepped_clock import NOW
 
 ALL = "SELECT * FROM Document"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.catalogue import asset, library
-from tests.support.emulated_b import API, MILLIS, USERS, WORK, Open, Platform, platforms, reference
+from tests.support.services.emulated_b import API, MILLIS, USERS, WORK, Open, Platform, platforms, reference
 
 
 @pytest.fixture

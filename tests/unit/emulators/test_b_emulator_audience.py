@@ -7,7 +7,7 @@ from typing import Any
 
 from dam_sync.emulators.kit.audience import Audience
 from tests.conformance.catalogue import SCHEMA, asset
-from tests.support.emulated_b import Platform, platforms
+from tests.support.services.emulated_b import Platform, platforms
 from tests.support.stepped_clock import NOW
 
 EVERYBODY = ["group:public", "group:staff", "user"]

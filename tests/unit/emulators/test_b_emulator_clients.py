@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_b import API, WORK, Open, Platform, platforms, reference
+from tests.support.services.emulated_b import API, WORK, Open, Platform, platforms, reference
 
 PHOTOS = "SELECT * FROM Photo WHERE ecm:isVersion = 0"
 

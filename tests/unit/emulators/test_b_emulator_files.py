@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dam_sync.emulators.b_documents.options import options_of
-from tests.support.emulated_b import API, Open, Platform, platforms, reference
+from tests.support.services.emulated_b import API, Open, Platform, platforms, reference
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_b import API, EVERYTHING, MILLIS, USERS, WORK, Open, Platform, platforms, reference
+from tests.support.services.emulated_b import API, EVERYTHING, MILLIS, USERS, WORK, Open, Platform, platforms, reference
 
 
 @pytest.fixture

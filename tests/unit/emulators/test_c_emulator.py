@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_c import EVERYTHING, TOKEN, Rig, asset_row
+from tests.support.services.emulated_c import EVERYTHING, TOKEN, Rig, asset_row
 
 Start = Callable[..., Rig]
 META = {"current_page", "next_page", "prev_page", "total_pages", "total_count"}

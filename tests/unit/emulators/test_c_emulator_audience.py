@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.support.emulated_c import Rig, Row, asset_row
+from tests.support.services.emulated_c import Rig, Row, asset_row
 from tests.support.stepped_clock import NOW
 
 USER = ["user"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.emulated_c import Rig, asset_row
+from tests.support.services.emulated_c import Rig, asset_row
 
 
 def test_a_permission_names_its_user_in_data_or_bare_in_one_reading() -> None:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from dam_sync.emulators.c_brandlibrary.uploads import crc32c
-from tests.support.emulated_c import Rig, asset_row
+from tests.support.services.emulated_c import Rig, asset_row
 
 Start = Callable[..., Rig]
 CELL = 262_144

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.emulators.c_brandlibrary.query import And, BadQuery, Not, Or, Phrase, Span, Word, parse
-from tests.support.emulated_c import Rig, asset_row
+from tests.support.services.emulated_c import Rig, asset_row
 
 Start = Callable[..., Rig]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.emulated_c import Rig, asset_row
+from tests.support.services.emulated_c import Rig, asset_row
 
 Start = Callable[..., Rig]
 

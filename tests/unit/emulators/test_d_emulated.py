@@ -16,8 +16,8 @@ from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset, library
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 READINGS = [
     "",

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.support.emulated_d import EVERY, KEY, LIMITED, OWNER, Api, asset_row, library, schema_rows, served
+from tests.support.services.emulated_d import EVERY, KEY, LIMITED, OWNER, Api, asset_row, library, schema_rows, served
 
 HOUR = 3600
 DAY = 86_400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.support.emulated_d import Api, asset_row, schema_rows, served
+from tests.support.services.emulated_d import Api, asset_row, schema_rows, served
 from tests.support.stepped_clock import NOW
 
 EVERYBODY = ["group:Inner Circle", "user"]

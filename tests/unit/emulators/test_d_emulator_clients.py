@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.emulated_d import asset_row, schema_rows, served
+from tests.support.services.emulated_d import asset_row, schema_rows, served
 
 
 def test_a_small_file_may_be_announced_by_its_size_and_may_not_in_one_reading() -> None:

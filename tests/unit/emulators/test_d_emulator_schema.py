@@ -16,7 +16,7 @@ import pytest
 
 from dam_sync.emulators.d_templates.options import Options
 from dam_sync.emulators.d_templates.webhooks import RETRIES, signed
-from tests.support.emulated_d import LIMITED, Api, asset_row, library, schema_rows, served
+from tests.support.services.emulated_d import LIMITED, Api, asset_row, library, schema_rows, served
 
 NIL = "00000000-0000-0000-0000-000000000000"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
+from tests.support.services.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
 
 BAD = (400, {"status": "error", "message": "Invalid Search Query"})
 CREATED = [{"metadataDefinitionSearchField": "createdEpoch", "order": "asc"}]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from dam_sync.emulators.d_templates.options import Options
-from tests.support.emulated_d import Api, asset_row, library, meta_of, schema_rows, served
+from tests.support.services.emulated_d import Api, asset_row, library, meta_of, schema_rows, served
 
 PART = 1 << 16
 UNPARSED = (400, {"status": "error", "message": "Failed to parse asset: Missing fields"})

@@ -12,7 +12,7 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from tests.support.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
+from tests.support.services.emulated_d import EVERY, Api, asset_row, library, schema_rows, served
 
 INVALID = (403, {"status": "error", "message": "Invalid fields for metadata template"})
 UTC_FEBRUARY_10 = 1_770_681_600_000

@@ -15,7 +15,7 @@ from dam_sync.emulators.e_profiles import emulator
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from tests.support.emulated_e import TOKEN, Open, asset_row, tenants
+from tests.support.services.emulated_e import TOKEN, Open, asset_row, tenants
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from tests.support.emulated_e import Tenant, asset_row, schema_rows, tenants
+from tests.support.services.emulated_e import Tenant, asset_row, schema_rows, tenants
 from tests.support.stepped_clock import NOW
 
 EVERYBODY = ["group:public", "group:staff", "public", "user"]

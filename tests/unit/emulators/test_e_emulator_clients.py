@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_e import Open, Tenant, asset_row, tenants
+from tests.support.services.emulated_e import Open, Tenant, asset_row, tenants
 
 
 @pytest.fixture(name="tenant_of")

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.support.emulated_e import TOP, Open, asset_row, tenants
+from tests.support.services.emulated_e import TOP, Open, asset_row, tenants
 from tests.support.stepped_clock import NOW
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.emulators.e_profiles.query import BadQuery, Exact, Not, Words, parse
-from tests.support.emulated_e import BOTH, TOP, Open, asset_row, tenants
+from tests.support.services.emulated_e import BOTH, TOP, Open, asset_row, tenants
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.support.emulated_e import BOTH, TOKEN, Open, Tenant, asset_row, tenants
+from tests.support.services.emulated_e import BOTH, TOKEN, Open, Tenant, asset_row, tenants
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.emulated_e import BOTH, Open, asset_row, tenants
+from tests.support.services.emulated_e import BOTH, Open, asset_row, tenants
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx
 
-from tests.support.emulated_a import tenant as tenant_a
-from tests.support.emulated_b import API, platforms, reference
-from tests.support.emulated_c import Rig
-from tests.support.emulated_d import schema_rows, served
-from tests.support.emulated_e import tenants
+from tests.support.services.emulated_a import tenant as tenant_a
+from tests.support.services.emulated_b import API, platforms, reference
+from tests.support.services.emulated_c import Rig
+from tests.support.services.emulated_d import schema_rows, served
+from tests.support.services.emulated_e import tenants
 
 DAY = 86_400
 

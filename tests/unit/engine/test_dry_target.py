@@ -10,9 +10,9 @@ from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Calls, Service
 from dam_sync.model.writes import Change
-from tests.support.empty_service import EmptyService
-from tests.support.journal import MemoryJournal
-from tests.support.tables import MB
+from tests.support.measuring.printed_table import MB
+from tests.support.services.empty_service import EmptyService
+from tests.support.state.memory_journal import MemoryJournal
 
 PATCH = Patch(filename="other.jpg")
 

@@ -18,7 +18,7 @@ from dam_sync.model.journal import note_fact
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
-from tests.support.store import entries
+from tests.support.state.clock_and_rows import entries
 
 
 @dataclass

@@ -16,7 +16,7 @@ from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Term
 from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
+from tests.support.state.shared_engine import SHARED
 
 SEA = Counterpart(TERM, "subject", "7", ("Sea",), "topics", "t1", ("Sea",), ("Nature", "Sea"))
 PRESS = Counterpart(CONTAINER, "folder", "1", ("Press",), "category", "c1", ("Press",), ("Press",))

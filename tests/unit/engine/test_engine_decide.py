@@ -20,7 +20,7 @@ from dam_sync.model.journal_names import CREATE, inside
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.report.report import count_operations
 from dam_sync.store.rows import LinkRow
-from tests.support.schemas import able
+from tests.support.mapping.tenant_schemas import able
 
 ABLE = Schema({}, capabilities=able("filename"))
 WITH_FILES = replace(ABLE, capabilities=ABLE.capabilities.without(writes=[Feature.FILELESS]))

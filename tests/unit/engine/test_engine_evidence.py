@@ -17,7 +17,7 @@ from dam_sync.model.ports import Content, Stream
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import MEMORY_BYTES, content_of
 from dam_sync.transfer.digests import computable
-from tests.support.virtual.generated import Bytes
+from tests.support.virtual.scale.generated_source import Bytes
 
 SIZES = (900, MEMORY_BYTES + 900)
 

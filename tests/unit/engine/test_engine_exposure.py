@@ -29,8 +29,8 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
+from tests.support.state.shared_engine import SHARED
 
 LEASE = timedelta(minutes=5)
 ARCHIVED = Outcome("parked", cause="exposure: archived_as_published")

@@ -37,8 +37,8 @@ from dam_sync.model.values import Term
 from dam_sync.store.note_keys import tenant_key
 from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
-from tests.support.schemas import SOURCE, TARGET, compiled, with_lines
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled, with_lines
+from tests.support.state.shared_engine import SHARED
 
 ONE = Shard("one")
 LEASE = timedelta(minutes=5)

@@ -11,7 +11,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.limits import Limits
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, changed
+from tests.support.state.clock_and_rows import SetClock, changed
 
 LAG = 600.0
 

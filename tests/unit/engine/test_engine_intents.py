@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dam_sync.engine.recovery.intents import merge_patches, record_intent, recorded_intents
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.codec import draft_to_json
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KEYS = ("title", "note", "place")
 FIELDS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(("a", "b", "c")))

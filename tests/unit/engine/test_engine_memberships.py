@@ -18,7 +18,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import LinkRow, Outcome, Run
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
+from tests.support.state.shared_engine import SHARED
 
 OLD, NEW = (Placement("folder", ("Press",), each) for each in ("c-1", "c-2"))
 

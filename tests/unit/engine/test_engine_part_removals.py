@@ -14,7 +14,7 @@ from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.schema import Schema
 from dam_sync.store.rows import LEFT, LinkRow
-from tests.support.schemas import able
+from tests.support.mapping.tenant_schemas import able
 
 READS = Capabilities(features=dict.fromkeys((Feature.ATTACHMENTS, Feature.RELATIONS, Feature.VERSIONS), YES))
 PAPER, PLAN = FileRef("p", "paper.pdf", 5), FileRef("q", "plan.pdf", 6)

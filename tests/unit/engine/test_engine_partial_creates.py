@@ -18,7 +18,7 @@ from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.ports import IsReferenced, Journal
 from dam_sync.store.rows import Work
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 ABLE = Capabilities(frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE}))
 

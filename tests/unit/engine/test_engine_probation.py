@@ -19,8 +19,8 @@ from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.service import Batch, Service, Shard
 from dam_sync.store.rows import LinkRow, Outcome, Removal
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
+from tests.support.state.shared_engine import SHARED
 
 WINDOW = timedelta(minutes=15)
 LEASE = timedelta(minutes=5)

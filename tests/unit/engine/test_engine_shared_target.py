@@ -16,8 +16,8 @@ from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.rows import Counterpart
-from tests.support.board import Board, BoardView, Shelf, Trusting
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.services.shared_target import Board, BoardView, Shelf, Trusting
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 TREE = [("tree", Term("Nature", path=("Nature",))), ("tree", Term("Sea", path=("Nature", "Sea")))]
 NEW = [*TREE, ("tree", Term("City", path=("City",)))]

@@ -12,7 +12,7 @@ from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import Transient
 from dam_sync.model.values import Term
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 
 class Target:

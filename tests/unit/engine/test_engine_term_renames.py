@@ -22,7 +22,7 @@ from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.errors import InvalidValue, Transient
 from dam_sync.model.values import Term
 from dam_sync.store.store import SqlStore
-from tests.support.engines import SHARED
+from tests.support.state.shared_engine import SHARED
 
 TOPICS = "topics"
 ABLE = Capabilities(

@@ -26,8 +26,8 @@ from dam_sync.store.note_keys import RUNS_OF_WAVE, SIGNED_WAVE, key_of_wave
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import SortedAsset, WaveCounts
-from tests.support.engines import SHARED
-from tests.support.store import LATER_RUNS, changed
+from tests.support.state.clock_and_rows import LATER_RUNS, changed
+from tests.support.state.shared_engine import SHARED
 
 LEASE, ALL = timedelta(minutes=5), Shard("all")
 WAVES = [

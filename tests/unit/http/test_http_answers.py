@@ -7,8 +7,8 @@ import gzip
 import pytest
 
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Transient
-from tests.support.raw_server import RawServer, Said, Seen, in_turn, no_http, said
-from tests.support.wired import TOKEN, client_of, get, post
+from tests.support.network.clients import TOKEN, client_of, get, post
+from tests.support.network.raw_server import RawServer, Said, Seen, in_turn, no_http, said
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.errors import ConfigError, IntegrityError, Rejected, Transient
-from tests.support.raw_server import RawServer, Said, said
-from tests.support.wired import client_of, get
+from tests.support.network.clients import client_of, get
+from tests.support.network.raw_server import RawServer, Said, said
 
 
 @pytest.mark.parametrize("redirected", [False, True])

@@ -28,10 +28,10 @@ from dam_sync.http.auth.base import (
 from dam_sync.http.client import Client
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, Transient
 from dam_sync.model.limits import Pace
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.raw_server import RawServer, Said, Seen, said
+from tests.support.network.clients import client_of, get, post, wiring_of
+from tests.support.network.raw_server import RawServer, Said, Seen, said
+from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import client_of, get, post, wiring_of
 
 KEY = "sharedkey123"
 CLAIMS = {"client_id": "demo-instance-id", "login": "dam-sync"}

@@ -23,10 +23,10 @@ from dam_sync.http.auth.oauth import (
     UserConsent,
 )
 from dam_sync.model.errors import ContractBroken, Denied
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.raw_server import RawServer, Said, Seen, said
+from tests.support.network.clients import client_of, get, post
+from tests.support.network.raw_server import RawServer, Said, Seen, said
+from tests.support.state.credential_store import MemoryCredentialStore
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import client_of, get, post
 
 KEY = "shared-key-0123456789-shared-key-0123456789-shared-key-0123456789"
 SECRET = "client-secret-1"

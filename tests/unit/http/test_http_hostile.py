@@ -25,8 +25,8 @@ from dam_sync.model.errors import (
     Rejected,
     Transient,
 )
-from tests.support.raw_server import RawServer, Said, Seen, dripping, said
-from tests.support.wired import client_of, get
+from tests.support.network.clients import client_of, get
+from tests.support.network.raw_server import RawServer, Said, Seen, dripping, said
 
 MIB = 1024 * 1024
 ODD_ADDRESSES = [

@@ -16,8 +16,8 @@ from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.http.rates.unrelated import UnrelatedRefusals
 from dam_sync.model.limits import Pace
 from tests.support.stepped_clock import SteppedClock
-from tests.support.virtual.limited import CALLERS, PACE, Service, called
 from tests.support.virtual.loop import VirtualLoop
+from tests.support.virtual.undocumented_limit import CALLERS, PACE, Service, called
 
 # -- calls at once -----------------------------------------------------------------------------------------------------
 

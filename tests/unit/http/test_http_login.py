@@ -11,9 +11,9 @@ import pytest
 from dam_sync.http.auth.base import Authenticator, TokenRequester
 from dam_sync.http.auth.session import SessionLogin
 from dam_sync.model.errors import ContractBroken, Denied
-from tests.support.raw_server import RawServer, Said, Seen, said
+from tests.support.network.clients import client_of, get
+from tests.support.network.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import client_of, get
 
 PASSWORD = "s3cret-Pass1"
 

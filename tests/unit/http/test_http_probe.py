@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from dam_sync.http.probe import AT_ONCE, HOPS, LinkProbe, PrivateAddress, PublicResolver
 from dam_sync.model.clock import SystemClock
-from tests.support.raw_server import RawServer, Said, Seen
+from tests.support.network.raw_server import RawServer, Said, Seen
 
 
 def probe(**options: bool) -> LinkProbe:

@@ -15,9 +15,9 @@ from dam_sync.http.proxies import proxy_to
 from dam_sync.http.redaction import redact
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.model.errors import ConfigError
-from tests.support.proxy import Proxy
-from tests.support.raw_server import RawServer, free_port, said
-from tests.support.wired import client_of, get, post
+from tests.support.network.clients import client_of, get, post
+from tests.support.network.proxy import Proxy
+from tests.support.network.raw_server import RawServer, free_port, said
 
 NAMES = [f"{name}_proxy" for name in ("http", "https", "all", "no")]
 SECRET = "s3cret of the proxy"

@@ -12,9 +12,9 @@ import pytest
 from dam_sync.http.client import Request
 from dam_sync.http.failures import NotSent
 from dam_sync.model.errors import ConfigError, Throttled, Transient
-from tests.support.raw_server import RawServer, Said, Seen, free_port, in_turn, no_http, said
+from tests.support.network.clients import client_of, get, post
+from tests.support.network.raw_server import RawServer, Said, Seen, free_port, in_turn, no_http, said
 from tests.support.stepped_clock import START, SteppedClock
-from tests.support.wired import client_of, get, post
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])

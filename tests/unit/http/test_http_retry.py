@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dam_sync.http.retry import MOST_ASKED, patient, pause, standard
 from dam_sync.model.errors import ContractBroken, Throttled
-from tests.support.raw_server import RawServer, Said, said
-from tests.support.wired import client_of, get
+from tests.support.network.clients import client_of, get
+from tests.support.network.raw_server import RawServer, Said, said
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -12,8 +12,8 @@ import pytest
 from dam_sync.http.client import Client, FormPart, Request
 from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, StopRequested, TooLarge
 from dam_sync.model.limits import Pace
-from tests.support.raw_server import RawServer, Said, Seen, in_turn, no_http, said
-from tests.support.wired import TOKEN, client_of, get, post, wiring_of
+from tests.support.network.clients import TOKEN, client_of, get, post, wiring_of
+from tests.support.network.raw_server import RawServer, Said, Seen, in_turn, no_http, said
 
 
 async def test_a_call_carries_credential_query_and_json() -> None:

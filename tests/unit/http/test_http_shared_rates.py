@@ -11,9 +11,9 @@ from dam_sync.http.rates.limiters import AdaptiveRateLimiter
 from dam_sync.http.rates.shared import CredentialRate, JobRates, SharedRates, month_after
 from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
 from dam_sync.model.limits import MonthlyAllowance, Pace
-from tests.support.raw_server import RawServer, said
+from tests.support.network.clients import client_of, get
+from tests.support.network.raw_server import RawServer, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import client_of, get
 from tests.unit.http.test_http_bucket import most_in_a_second
 
 HOUR = 3600.0

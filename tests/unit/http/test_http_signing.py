@@ -12,8 +12,8 @@ import pytest
 from dam_sync.http import bounds
 from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, Denied, Unsupported
-from tests.support.raw_server import RawServer, Said, Seen, said
-from tests.support.wired import client_of, get, post
+from tests.support.network.clients import client_of, get, post
+from tests.support.network.raw_server import RawServer, Said, Seen, said
 
 KEY = b"signing-key-5e1f"
 CHALLENGE = 'Digest realm="library", nonce="8c1f", qop="auth", algorithm=SHA-256'

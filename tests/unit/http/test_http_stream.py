@@ -26,9 +26,9 @@ from dam_sync.model.errors import (
     Transient,
 )
 from dam_sync.model.limits import Pace
-from tests.support.raw_server import RawServer, Said, Seen, said
+from tests.support.network.clients import client_of, get, post, wiring_of
+from tests.support.network.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
-from tests.support.wired import client_of, get, post, wiring_of
 
 DATA = bytes(range(256)) * 4096  # 1 MiB
 SIGNED = "?Expires=1767225600&Signature=9f8e7d6c5b4a39281706"

@@ -12,7 +12,7 @@ from dam_sync.http.rates.leased_calls import BLOCK, IDLE_BEATS
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
-from tests.support.permits import Lessee, SharedSchedule
+from tests.support.state.permit_schedule import Lessee, SharedSchedule
 from tests.support.stepped_clock import SteppedClock
 
 NOON = datetime(2026, 6, 10, 12, tzinfo=UTC)

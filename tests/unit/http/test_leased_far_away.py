@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dam_sync.http.rates.leased import LeasedRateLimiter
-from tests.support.permits import Lessee, SharedSchedule
+from tests.support.state.permit_schedule import Lessee, SharedSchedule
 from tests.support.stepped_clock import SteppedClock
 
 SECONDS, TASKS, RESPONSE = 20.0, 8, 0.05

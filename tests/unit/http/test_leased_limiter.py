@@ -18,7 +18,7 @@ from dam_sync.http.rates.server_time import DRIFT, ServerTime
 from dam_sync.model.errors import Throttled
 from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.server.permit_schedule import share_of
-from tests.support.permits import EPOCH, Lessee, OwnClock, SharedSchedule
+from tests.support.state.permit_schedule import EPOCH, Lessee, OwnClock, SharedSchedule
 from tests.support.stepped_clock import SteppedClock
 from tests.unit.http.test_http_bucket import most_in_a_second
 

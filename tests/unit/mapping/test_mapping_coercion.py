@@ -13,7 +13,7 @@ from dam_sync.mapping.results import SHAPES, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
-from tests.support.values import scalars
+from tests.support.libraries.value_strategies import scalars
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 

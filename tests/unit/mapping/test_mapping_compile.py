@@ -17,8 +17,8 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Value
-from tests.support.drafting import tally_of
-from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled, read, schema, with_lines
+from tests.support.mapping.drafts import tally_of
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, able, compiled, read, schema, with_lines
 
 
 def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:

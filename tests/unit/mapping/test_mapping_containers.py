@@ -15,9 +15,9 @@ from dam_sync.mapping.containers import flattened
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement, Revision
 from dam_sync.model.schema import Schema
-from tests.support.drafting import tally_of
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled
-from tests.support.values import words
+from tests.support.libraries.value_strategies import words
+from tests.support.mapping.drafts import tally_of
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, compiled
 
 ALL = ("folder", "category", "section", "collection", "label")
 ANYTHING = replace(SOURCE, container_kinds=frozenset(ALL))

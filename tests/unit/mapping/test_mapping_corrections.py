@@ -16,9 +16,9 @@ from dam_sync.model.account import DROPPED, TRANSFORMED, imbalances
 from dam_sync.model.asset import Asset
 from dam_sync.model.correction import CORRECTED, WHOLE, Corrections
 from dam_sync.model.values import Localized
-from tests.support.drafting import asset, index, tally_of
-from tests.support.schemas import compiled, with_lines
-from tests.support.values import assets
+from tests.support.libraries.value_strategies import assets
+from tests.support.mapping.drafts import asset, index, tally_of
+from tests.support.mapping.tenant_schemas import compiled, with_lines
 
 Given = Mapping[str, Mapping[str, tuple[str, ...]]]
 LONG = "x" * 300

@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Field, FieldKind, Schema
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled, compiled_file, with_lines
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, compiled, compiled_file, with_lines
 
 LANGUAGES = replace(
     TARGET,

@@ -13,7 +13,7 @@ from dam_sync.mapping.document import json_schema
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.mapping.transforms.values import LookUp
 from dam_sync.model.errors import MappingError
-from tests.support.schemas import LEAST, loaded, read, with_lines
+from tests.support.mapping.tenant_schemas import LEAST, loaded, read, with_lines
 
 
 def told(folder: Path, text: str) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from dam_sync.model.asset import Loss, Marker, Placement, Rights
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Localized, Person, Term
-from tests.support.drafting import NOON, asset, draft, index, line, tally_of
-from tests.support.schemas import LEAST, TARGET, with_lines
+from tests.support.mapping.drafts import NOON, asset, draft, index, line, tally_of
+from tests.support.mapping.tenant_schemas import LEAST, TARGET, with_lines
 
 
 def test_a_whole_asset(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from dam_sync.mapping.coercion import FOLDED
 from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
 from dam_sync.model.exposure import Decided
-from tests.support.drafting import NOON, asset, draft, tally_of
-from tests.support.schemas import LEAST, TARGET, able, compiled, with_lines
+from tests.support.mapping.drafts import NOON, asset, draft, tally_of
+from tests.support.mapping.tenant_schemas import LEAST, TARGET, able, compiled, with_lines
 
 
 def test_a_profile_by_cases(tmp_path: Path) -> None:

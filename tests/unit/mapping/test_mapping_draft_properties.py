@@ -14,9 +14,9 @@ from dam_sync.model.account import READ, imbalances, parked_account
 from dam_sync.model.asset import Asset
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.values import Localized, Term, Value
-from tests.support.drafting import index, tally_of
-from tests.support.schemas import SOURCE, TARGET, compiled
-from tests.support.values import assets
+from tests.support.libraries.value_strategies import assets
+from tests.support.mapping.drafts import index, tally_of
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled
 
 RICH = """\
 version: 1

@@ -8,8 +8,8 @@ from pathlib import Path
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.schema import Vocabulary
 from dam_sync.model.values import Term
-from tests.support.drafting import asset, draft, index, line
-from tests.support.schemas import TARGET, compiled, with_lines
+from tests.support.mapping.drafts import asset, draft, index, line
+from tests.support.mapping.tenant_schemas import TARGET, compiled, with_lines
 
 
 def test_lists_without_a_vocabulary_verb_match_exactly(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dam_sync.help import text_of
 from dam_sync.mapping.crosswalk import run_tests
 from dam_sync.model.capabilities import Capabilities, Feature, Support
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
-from tests.support.schemas import compiled_file
+from tests.support.mapping.tenant_schemas import compiled_file
 
 (SHOWN,) = (
     text

@@ -8,7 +8,7 @@ import pytest
 
 from dam_sync.mapping.compile import compile_mapping
 from dam_sync.mapping.crosswalk import run_tests
-from tests.support.schemas import SOURCE, TARGET, read
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET, read
 
 MAPPING = """\
 version: 1

@@ -17,8 +17,8 @@ from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Placement, Revis
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
-from tests.support.drafting import NOON, asset, draft, line, tally_of
-from tests.support.schemas import LEAST, SOURCE, compiled, with_lines
+from tests.support.mapping.drafts import NOON, asset, draft, line, tally_of
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, compiled, with_lines
 
 ENGLISH = LanguagePreference(("en",))
 SEA, FISH = Term("Sea", "1", ("Nature", "Sea")), Term("Fish", "2", ("Nature", "Fish"))

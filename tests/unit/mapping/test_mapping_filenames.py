@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.mapping.filenames import RESERVED, cut_to_characters, safe_name
-from tests.support.values import texts
+from tests.support.libraries.value_strategies import texts
 
 
 @pytest.mark.parametrize(

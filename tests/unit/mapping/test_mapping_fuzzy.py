@@ -15,9 +15,9 @@ from dam_sync.mapping.term_similarity import similarity_of
 from dam_sync.mapping.vocabulary import Matching, TermIndex
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Term
-from tests.support.drafting import asset, draft, index, tally_of
-from tests.support.labelled import measured, rows_of
-from tests.support.schemas import compiled, with_lines
+from tests.support.mapping.drafts import asset, draft, index, tally_of
+from tests.support.mapping.labelled import measured, rows_of
+from tests.support.mapping.tenant_schemas import compiled, with_lines
 
 TATE = Path(__file__).parents[4] / "shared" / "data" / "tate" / "subjects.jsonl.gz"
 FUZZY = Matching(("fuzzy",), fuzzy=0.92, locales=("en", "fr"))

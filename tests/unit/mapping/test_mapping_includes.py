@@ -9,8 +9,8 @@ import pytest
 from dam_sync.api.mapping import Mapping
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import MappingError
-from tests.support.drafting import asset
-from tests.support.schemas import LEAST, SOURCE, TARGET, compiled_file, loaded
+from tests.support.mapping.drafts import asset
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, compiled_file, loaded
 
 MAIN = "version: 1\ninclude: shared.yaml\n"
 

@@ -22,8 +22,8 @@ from dam_sync.mapping.transforms.registry import transform_from
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
-from tests.support import values
-from tests.support.schemas import compiled, schema
+from tests.support.libraries import value_strategies
+from tests.support.mapping.tenant_schemas import compiled, schema
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 
@@ -115,16 +115,19 @@ addresses = st.one_of(st.text(max_size=12), st.text(alphabet="0123456789,. -", m
 places = st.builds(
     GeoPoint, st.one_of(st.none(), st.floats(-90, 90)), st.one_of(st.none(), st.floats(-180, 180)), addresses
 ).filter(lambda place: place != GeoPoint())
-instants = values.instants.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
+instants = value_strategies.instants.map(lambda moment: moment.replace(microsecond=moment.microsecond // 1000 * 1000))
 numbers = st.one_of(st.integers(-(10**30), 10**30), st.floats(allow_nan=False, allow_infinity=False))
 cells: st.SearchStrategy[Scalar] = st.one_of(
-    *(names, st.booleans(), numbers, values.dates, instants, places, values.people),
-    *(values.localized, st.builds(Term, names, st.sampled_from(("", "1")), st.lists(names, max_size=2).map(tuple))),
+    *(names, st.booleans(), numbers, value_strategies.dates, instants, places, value_strategies.people),
+    *(
+        value_strategies.localized,
+        st.builds(Term, names, st.sampled_from(("", "1")), st.lists(names, max_size=2).map(tuple)),
+    ),
 )
 keys = st.sampled_from(("a", "row", "label", "Net weight", ""))
 rows = st.dictionaries(keys, st.one_of(cells, st.lists(cells, max_size=2).map(tuple)), max_size=3).map(Row)
 things: st.SearchStrategy[Scalar] = st.one_of(
-    *(names, st.booleans(), numbers, values.dates, instants, places),
+    *(names, st.booleans(), numbers, value_strategies.dates, instants, places),
     *(rows, st.builds(Row, st.fixed_dictionaries({"row": rows}))),
     *(st.builds(Person, names), st.builds(Term, names)),
 )
@@ -214,7 +217,7 @@ def test_everything_reaches_text(shape: ValueType) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(SIDES), st.sampled_from(SIDES), values.several)
+@given(st.sampled_from(SIDES), st.sampled_from(SIDES), value_strategies.several)
 def test_no_bridge_raises_on_any_value(
     tmp_path: Path, given_: tuple[FieldKind, bool, bool], wanted: tuple[FieldKind, bool, bool], found: tuple[Scalar]
 ) -> None:

@@ -14,8 +14,8 @@ from dam_sync.mapping.document import mapping_of_text, reading_of
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Field, FieldKind, Schema
-from tests.support.schemas import SOURCE, TARGET
-from tests.support.steps import steps_of
+from tests.support.mapping.tenant_schemas import SOURCE, TARGET
+from tests.support.measuring.function_calls import steps_of
 
 FEW, MANY = 100, 1_000
 FIELD = "custom_field_{:0>60}"  # longer than what the files name, except for the last one: quickly compared

@@ -11,7 +11,7 @@ from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset, AssetId, Loss, Revision
 from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Schema
-from tests.support.schemas import LEAST, SOURCE, TARGET, able, compiled
+from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, able, compiled
 
 GROUPS = replace(TARGET, needs=frozenset({"groups"}))
 PROFILE = replace(TARGET, needs=frozenset({"profile"}))

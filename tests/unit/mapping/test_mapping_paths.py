@@ -13,8 +13,8 @@ from dam_sync.mapping.results import LanguagePreference, ValueType, empty
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term
-from tests.support.schemas import SOURCE, schema
-from tests.support.values import assets
+from tests.support.libraries.value_strategies import assets
+from tests.support.mapping.tenant_schemas import SOURCE, schema
 
 NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 ASSET = Asset(

@@ -11,8 +11,8 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Placement, Rights
 from dam_sync.model.errors import MappingError
 from dam_sync.model.values import Localized, Term
-from tests.support.drafting import asset, draft, tally_of
-from tests.support.schemas import LEAST, compiled, read, with_lines
+from tests.support.mapping.drafts import asset, draft, tally_of
+from tests.support.mapping.tenant_schemas import LEAST, compiled, read, with_lines
 
 LAST_YEAR = datetime(2023, 6, 1, 12, tzinfo=UTC)
 ASSET = replace(

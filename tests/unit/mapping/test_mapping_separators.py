@@ -13,8 +13,8 @@ from dam_sync.mapping.separators import Separated, separated
 from dam_sync.mapping.suggest import SuggestedLine, suggest
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import Field, FieldKind, Vocabulary
-from tests.support.schemas import schema
-from tests.support.service_schemas import by_target, walked
+from tests.support.mapping.service_schemas import by_target, walked
+from tests.support.mapping.tenant_schemas import schema
 
 
 @pytest.mark.parametrize(

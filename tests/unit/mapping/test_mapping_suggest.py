@@ -16,8 +16,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Json, Term
-from tests.support.schemas import able, schema
-from tests.support.service_schemas import (
+from tests.support.mapping.service_schemas import (
     SERVICES,
     TERM,
     TEXT,
@@ -29,6 +28,7 @@ from tests.support.service_schemas import (
     by_target,
     walked,
 )
+from tests.support.mapping.tenant_schemas import able, schema
 
 
 @pytest.mark.parametrize("pair", list(product(SERVICES, SERVICES)), ids="".join)

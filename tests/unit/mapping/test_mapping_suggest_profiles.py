@@ -9,8 +9,7 @@ from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.schema import AssetType, Field, Schema
 from dam_sync.model.values import Json
-from tests.support.schemas import schema
-from tests.support.service_schemas import (
+from tests.support.mapping.service_schemas import (
     TEXT,
     A,
     B,
@@ -20,6 +19,7 @@ from tests.support.service_schemas import (
     by_target,
     walked,
 )
+from tests.support.mapping.tenant_schemas import schema
 
 
 def test_the_marker_is_never_a_field_that_holds_something(tmp_path: Path) -> None:

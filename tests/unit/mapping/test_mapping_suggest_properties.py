@@ -17,9 +17,9 @@ from dam_sync.mapping.results import empty
 from dam_sync.mapping.suggest import suggest
 from dam_sync.model.asset import Asset
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
-from tests.support.drafting import tally_of
-from tests.support.schemas import able, schema
-from tests.support.service_schemas import (
+from tests.support.libraries.value_strategies import assets
+from tests.support.mapping.drafts import tally_of
+from tests.support.mapping.service_schemas import (
     NUMBER,
     PICTURE,
     SERVICES,
@@ -30,7 +30,7 @@ from tests.support.service_schemas import (
     by_target,
     walked,
 )
-from tests.support.values import assets
+from tests.support.mapping.tenant_schemas import able, schema
 
 
 def test_what_a_target_requires_gets_something(tmp_path: Path) -> None:

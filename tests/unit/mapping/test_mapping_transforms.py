@@ -17,7 +17,7 @@ from dam_sync.mapping.transforms.registry import TRANSFORMS, transform_from
 from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term
-from tests.support.values import scalars
+from tests.support.libraries.value_strategies import scalars
 
 INDEX = TermIndex()
 INDEX.add(Term("Sea", "s1"))

@@ -12,7 +12,7 @@ from dam_sync.mapping.results import LanguagePreference, ValueOutcome
 from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, parts_of, path_of, path_text
 from dam_sync.model.asset import Placement
 from dam_sync.model.values import Term
-from tests.support.values import words
+from tests.support.libraries.value_strategies import words
 
 ALL = ("pin", "exact", "casefold", "synonym")
 

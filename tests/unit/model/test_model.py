@@ -16,7 +16,7 @@ from dam_sync.model.errors import Disposition, Rejected, SessionGone, Throttled,
 from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term, parse_instant, value_from_json, value_to_json
-from tests.support.empty_service import EmptyService
+from tests.support.services.empty_service import EmptyService
 
 texts = st.text(max_size=20)
 instants = st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2100, 1, 1)).map(

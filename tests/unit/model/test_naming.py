@@ -15,7 +15,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.naming import Naming
 from dam_sync.services.e_profiles.facts import LIMITS, NAMING
-from tests.support.schemas import LEAST, TARGET, compiled
+from tests.support.mapping.tenant_schemas import LEAST, TARGET, compiled
 
 NAMED = replace(TARGET, naming=NAMING)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from dam_sync.model.capabilities import YES, Capabilities, Feature
 from dam_sync.model.probed import Account, Undecided, undecided
 from dam_sync.report.loss_words import UNLESS_ASKED, in_words
-from tests.support.small import photos, small
+from tests.support.jobs.small_jobs import photos, small
 
 PRIVATE = "collections are made as private ones"
 

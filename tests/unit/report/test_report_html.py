@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dam_sync.engine.verification.verdict import Verdict
 from dam_sync.report.html import render_html
-from tests.support.reports import large_report
+from tests.support.reporting.large_report import large_report
 
 MOST = 5_000_000  # bytes
 

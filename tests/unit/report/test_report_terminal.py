@@ -14,7 +14,7 @@ from dam_sync.report.loss_words import in_words
 from dam_sync.report.output import PIPE_WIDTH
 from dam_sync.report.terminal import WITH_OPTIONS, print_report, print_table
 from dam_sync.report.verdict import file_evidence, grouped
-from tests.support.reports import large_report
+from tests.support.reporting.large_report import large_report
 
 
 def lines(title: str, width: int) -> list[str]:

@@ -19,7 +19,7 @@ from dam_sync.report.html import render_html
 from dam_sync.report.parts import AllowanceReach, DiskNeed, FileProblem, IrreversibleStep, OpenOption, Reason
 from dam_sync.report.stored_report import MisshapenReport, read_report
 from dam_sync.report.terminal import print_report
-from tests.support.reports import large_report
+from tests.support.reporting.large_report import large_report
 
 TURNS = 4  # a place gets one value of so many
 OTHERS: list[Any] = [None, True, -1, 1.5, 10**400, float("nan"), "text \ud800", [], [[]], {}, {"x": []}, [{"x": 1}]]

@@ -14,9 +14,9 @@ from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Rejected
 from dam_sync.model.values import Json
-from tests.support.connected import EVERYTHING, Bytes, alike
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import Open, Tenant, asset, draft_for, serving
+from tests.support.services.connected_a import Open, Tenant, asset, draft_for, serving
+from tests.support.services.connections import EVERYTHING, Bytes, alike
+from tests.support.state.memory_journal import MemoryJournal
 
 TRAP = {"record": "status", "name": "Draft", "status": "published"}  # a title that says less than its base status
 

@@ -10,8 +10,8 @@ import pytest
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ConfigError, Denied
 from dam_sync.model.service import Service
-from tests.support.connected import HastyClock, entries
-from tests.support.served_a import Open, Tenant, asset, serving
+from tests.support.services.connected_a import Open, Tenant, asset, serving
+from tests.support.services.connections import HastyClock, entries
 
 EXCHANGE = "POST /auth/realms/demo/protocol/openid-connect/token"
 FIVE_MINUTES = 300

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dam_sync.model.capabilities import Operation
-from tests.support.served_a import Open, asset, serving
+from tests.support.services.connected_a import Open, asset, serving
 
 RED = {"record": "container", "kind": "basket", "path": ["Red"]}
 IN_RED = [{"kind": "basket", "path": ["Red"]}, {"kind": "folder", "path": ["Press", "2024"], "id": ""}]

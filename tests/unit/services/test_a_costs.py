@@ -10,9 +10,9 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.service import Service
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import Open, Tenant, asset, draft_for, serving
+from tests.support.services.connected_a import Open, Tenant, asset, draft_for, serving
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import DamSyncError, InvalidValue, SessionGone, StopRequested, TooLarge, Transient
 from dam_sync.model.values import GeoPoint, Json, Localized, Value
-from tests.support.connected import Bytes, alike
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import Open, asset, draft_for, serving
+from tests.support.services.connected_a import Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, alike
+from tests.support.state.memory_journal import MemoryJournal
 
 EDITOR = {"login": "editor", "password": "secret-e"}
 

@@ -14,10 +14,10 @@ from dam_sync.model.limits import PartBounds
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
-from tests.support.connected import Bytes, HastyClock
-from tests.support.interrupted import Breaking
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.served_a import PASSWORD, Open, Tenant, asset, draft_for, serving
+from tests.support.services.connected_a import PASSWORD, Open, Tenant, asset, draft_for, serving
+from tests.support.services.connections import Bytes, HastyClock
+from tests.support.state.memory_journal import Crash, MemoryJournal
+from tests.support.transfer.interrupted_content import Breaking
 
 CHUNK, SIZE = 1_000, 4_500
 PARTS = 5

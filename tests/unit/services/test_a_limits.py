@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.emulators.a_hypermedia.options import Options
 from dam_sync.services.a_hypermedia import facts
-from tests.support.emulated_a import Tenant, last_number, photo, tenant
+from tests.support.services.emulated_a import Tenant, last_number, photo, tenant
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from dam_sync.model.errors import IntegrityError, NotFound, Rejected, Transient,
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints, HalRequest
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
-from tests.support.altered import AlteredTransport
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import FULL, Open, asset, draft_for, serving
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connected_a import FULL, Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch, Relation
 from dam_sync.model.errors import NotFound
 from dam_sync.model.values import Localized
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import FULL, Open, asset, draft_for, serving
+from tests.support.services.connected_a import FULL, Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 MOVED = {"moved_parts": True}
 

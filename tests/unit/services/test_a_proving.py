@@ -13,9 +13,9 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, InvalidValue, Rejected, Unsupported
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Term
-from tests.support.connected import Bytes, alike, entries
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import FULL, Open, QuickClock, asset, draft_for, serving
+from tests.support.services.connected_a import FULL, Open, QuickClock, asset, draft_for, serving
+from tests.support.services.connections import Bytes, alike, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 BULKS = "POST /api/dam/users/*/selections/*/bulks"
 FIELDS: Mapping[str, Any] = {

@@ -11,9 +11,9 @@ from dam_sync.model.asset import AssetId, FileRef, Patch
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.values import Localized
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.served_a import Open, asset, draft_for, serving
+from tests.support.services.connected_a import Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 ONE_REQUEST = 50_000_000
 OLDEST = "4.0.0"

@@ -23,12 +23,12 @@ from dam_sync.services.a_hypermedia.api.client import authenticator_of
 from dam_sync.services.a_hypermedia.api.hal import embedded
 from dam_sync.services.a_hypermedia.codec.wire import NAMESAKES
 from dam_sync.services.a_hypermedia.facts import LANGUAGES
-from tests.support.altered import AlteredTransport
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.parts import changed
-from tests.support.served_a import FULL, PASSWORD, Open, asset, draft_for, serving
-from tests.support.typed import typed
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connected_a import FULL, PASSWORD, Open, asset, draft_for, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.services.small_limits import changed
+from tests.support.services.typed_options import typed
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from dam_sync.services.a_hypermedia.codec.forms import FormField, MediaForms, fi
 from dam_sync.services.a_hypermedia.codec.values import decode
 from dam_sync.services.a_hypermedia.codec.writes import Put, writes_of
 from dam_sync.services.a_hypermedia.target.update import holds
-from tests.support.connected import Bytes
+from tests.support.services.connections import Bytes
 
 LOCALES = ("en", "fr")
 

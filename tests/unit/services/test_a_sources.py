@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Loss, Relation
-from tests.support.connected import entries
-from tests.support.served_a import FULL, Open, Tenant, asset, serving
+from tests.support.services.connected_a import FULL, Open, Tenant, asset, serving
+from tests.support.services.connections import entries
 
 PERMALINKS = "GET /api/dam/medias/{id}/permalinks"
 LOGIN = ("dam-sync", "secret-a")

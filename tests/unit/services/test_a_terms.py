@@ -13,9 +13,9 @@ from dam_sync.model.errors import InvalidValue, Rejected
 from dam_sync.model.values import Json, Localized, Term
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints
 from dam_sync.services.a_hypermedia.taxonomy import completed
-from tests.support.altered import AlteredTransport
-from tests.support.connected import alike
-from tests.support.served_a import FULL, Open, asset, serving
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connected_a import FULL, Open, asset, serving
+from tests.support.services.connections import alike
 
 MANY = Patch(
     fields={

@@ -10,10 +10,10 @@ import pytest
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Localized, Term
-from tests.support.connected import Bytes, alike, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.recorded import RecordingTransport
-from tests.support.served_a import FULL, Open, asset, serving
+from tests.support.measuring.recorded_requests import RecordingTransport
+from tests.support.services.connected_a import FULL, Open, asset, serving
+from tests.support.services.connections import Bytes, alike, body, entries
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

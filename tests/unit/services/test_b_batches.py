@@ -18,8 +18,8 @@ from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.uploads.batches import BatchRoom
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 KIND = "b_documents"
 NEW, UPLOAD = "POST /api/v1/upload/new/default", "POST /api/v1/upload/{}/{}"

@@ -13,9 +13,9 @@ from dam_sync.model.errors import InvalidValue, Rejected, SessionGone
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_b_exposure import draft, let
 
 KIND = "b_documents"

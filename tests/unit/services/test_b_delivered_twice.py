@@ -7,7 +7,7 @@ import pytest
 from dam_sync.model.asset import Relation
 from dam_sync.model.errors import Conflict, Transient
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "b_documents"
 ATTACH = "POST *Blob.AttachOnDocument"

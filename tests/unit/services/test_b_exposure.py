@@ -15,8 +15,8 @@ from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 KIND = "b_documents"
 STAFF = Rights(groups=frozenset({"staff"}))

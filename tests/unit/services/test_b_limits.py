@@ -16,7 +16,7 @@ from dam_sync.emulators.b_documents.options import options_of
 from dam_sync.model.limits import MIB
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.target.create_once import asset_name
-from tests.support.emulated_b import API, WORK, Platform
+from tests.support.services.emulated_b import API, WORK, Platform
 
 Open = Callable[..., Platform]
 ALL = "SELECT * FROM Document"

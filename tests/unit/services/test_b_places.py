@@ -11,7 +11,7 @@ import pytest
 from dam_sync.model.asset import Placement
 from dam_sync.services.b_documents.taxonomy.containers import container_name
 from tests.conformance.tenant import Tenant
-from tests.support.altered import AlteredTransport
+from tests.support.network.altered_transport import AlteredTransport
 
 KIND = "b_documents"
 COMPOSED = unicodedata.normalize("NFC", "Été à Brest")

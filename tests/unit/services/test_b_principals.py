@@ -7,7 +7,7 @@ import pytest
 from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.errors import InvalidValue
 from tests.conformance.tenant import Tenant, content
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "b_documents"
 

@@ -10,8 +10,8 @@ from dam_sync.model.errors import Conflict, Rejected, Unsupported
 from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import LINK
 from tests.conformance.tenant import Tenant, content
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "b_documents"
 

@@ -13,7 +13,7 @@ from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.rights import HIDDEN, UNREADABLE, is_blocked, local_grants
 from dam_sync.services.b_documents.codec.wire import Around, asset_of
 from dam_sync.services.b_documents.options import DocumentsOptions
-from tests.support.typed import read_options
+from tests.support.services.typed_options import read_options
 
 BLOCK = ("Everyone", "Everything", False)
 PLAIN = DocumentsOptions()

@@ -30,9 +30,9 @@ from dam_sync.services.b_documents.target.create_once import asset_name
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.drafts import worked
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.connected import body, entries
-from tests.support.journal import Crash, MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import body, entries
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 KIND = "b_documents"
 CREATE = "POST /api/v1/id/*"

@@ -10,7 +10,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Rights
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.service import Service
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "b_documents"
 STATE = "POST */automation/Document.FollowLifecycleTransition"

@@ -36,7 +36,7 @@ from dam_sync.services.b_documents.options import DocumentsOptions
 from dam_sync.services.b_documents.taxonomy.containers import Tree, container_name
 from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, free_id
 from dam_sync.services.b_documents.tenant import Release, Root
-from tests.support.typed import read_options, typed
+from tests.support.services.typed_options import read_options, typed
 
 UTC_ZONE, PARIS = ZoneInfo("UTC"), ZoneInfo("Europe/Paris")
 SUBJECT = {"art": Term("Art", "art", ("Art",)), "art/photo": Term("Photo", "art/photo", ("Art", "Photo"), "art")}

@@ -16,7 +16,7 @@ from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.codec.wire import AssetDecodeContext, restrictions_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant
-from tests.support.connected import alike, entries
+from tests.support.services.connections import alike, entries
 from tests.unit.services.test_c_service import draft, made
 
 KIND = "c_brandlibrary"

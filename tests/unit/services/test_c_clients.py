@@ -13,9 +13,9 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import NotFound, Rejected
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, content
-from tests.support.altered import AlteredTransport
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_c_service import draft, made
 
 KIND = "c_brandlibrary"

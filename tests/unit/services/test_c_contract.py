@@ -15,9 +15,9 @@ from dam_sync.model.errors import DamSyncError, Denied, Disposition, NotFound
 from dam_sync.model.service import Window
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_c_clients import Recording
 from tests.unit.services.test_c_service import draft, made
 

@@ -10,7 +10,7 @@ from dam_sync.model.service import Window
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start
-from tests.support.altered import AlteredTransport
+from tests.support.network.altered_transport import AlteredTransport
 
 KIND = "c_brandlibrary"
 

@@ -21,8 +21,8 @@ from dam_sync.model.limits import MIB
 from dam_sync.services.c_brandlibrary import facts
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.emulated_c import Rig, asset_row
-from tests.support.journal import MemoryJournal
+from tests.support.services.emulated_c import Rig, asset_row
+from tests.support.state.memory_journal import MemoryJournal
 
 Start = Callable[..., Rig]
 GRID = 262_144

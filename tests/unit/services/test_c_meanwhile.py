@@ -16,8 +16,8 @@ from dam_sync.services.c_brandlibrary.codec.envelope import ApiDocument
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.connected import entries
-from tests.support.journal import MemoryJournal
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "c_brandlibrary"
 

@@ -28,11 +28,11 @@ from dam_sync.model.values import Json, Term
 from dam_sync.services.c_brandlibrary import facts
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
-from tests.support.altered import AlteredTransport
-from tests.support.connected import entries
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.journal import MemoryJournal
-from tests.support.parts import changed
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connections import entries
+from tests.support.services.small_limits import changed
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "c_brandlibrary"
 LATER = {"readiness": "later"}

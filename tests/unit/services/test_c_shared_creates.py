@@ -20,11 +20,11 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.target.shared import CallPlan, Creation, assigned
 from tests.conformance.catalogue import MARKER, SCHEMA
-from tests.support.connected import Bytes
-from tests.support.journal import Crash, MemoryJournal
 from tests.support.pairs import EVERYTHING
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import Crash, MemoryJournal
+from tests.support.virtual.network_faults import Trouble
 from tests.support.virtual.universe import Tenant, Universe
-from tests.support.virtual.weather import Trouble
 
 KIND = "c_brandlibrary"
 CREATE, VALUES = facts.ADD_TO_LIBRARY, facts.ADD_VALUES

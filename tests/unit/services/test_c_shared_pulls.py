@@ -19,7 +19,7 @@ from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.transfer.linked import LinkedContent
 from tests.conformance.catalogue import MARKER
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_c_shared_creates import CREATE, EVERY, LOST, Stage, bytes_of, draft, drafts, stage
 
 HOST = "https://files.source.example/"

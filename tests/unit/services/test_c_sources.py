@@ -16,8 +16,8 @@ from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.service import BrandLibraryService
 from tests.conformance.catalogue import library
 from tests.conformance.tenant import Tenant, started
-from tests.support.connected import HastyClock
-from tests.support.parts import changed
+from tests.support.services.connections import HastyClock
+from tests.support.services.small_limits import changed
 
 Start = Callable[..., Tenant]
 ON = {"public_links": "on"}

@@ -12,9 +12,9 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected
 from dam_sync.model.service import Window
 from dam_sync.services.d_templates import facts
-from tests.support.connected import entries
-from tests.support.raw_server import Said, said
-from tests.support.scripted_d import DAY, Opened, refusing_versions, scripted
+from tests.support.network.raw_server import Said, said
+from tests.support.services.connections import entries
+from tests.support.services.scripted_d import DAY, Opened, refusing_versions, scripted
 
 EVERYTHING = Window()
 

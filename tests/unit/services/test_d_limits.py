@@ -21,8 +21,8 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.service import TemplatesService
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
-from tests.support.emulated_d import Api, library, schema_rows, served
-from tests.support.journal import MemoryJournal
+from tests.support.services.emulated_d import Api, library, schema_rows, served
+from tests.support.state.memory_journal import MemoryJournal
 
 PART = 104_857_600
 

@@ -8,7 +8,7 @@ from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.errors import Transient
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Start
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "d_templates"
 

@@ -15,9 +15,9 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import CONNECTOR, facts
 from dam_sync.services.d_templates.service import TemplatesService
-from tests.support.scripted_d import AUTH
+from tests.support.services.scripted_d import AUTH
+from tests.support.services.typed_options import connected
 from tests.support.stepped_clock import SteppedClock
-from tests.support.typed import connected
 
 A_TIME = 1_000  # members whose assets are found out together
 VERSIONED = 10  # every tenth file is a version of the asset before

@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Loss
 from dam_sync.model.errors import ContractBroken, DamSyncError, Disposition, Rejected
-from tests.support import scripted_d as d
-from tests.support.scripted_d import Opened, scripted
+from tests.support.services import scripted_d as d
+from tests.support.services.scripted_d import Opened, scripted
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg"
 

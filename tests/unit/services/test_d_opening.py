@@ -13,7 +13,7 @@ from dam_sync.model.errors import Rejected
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
-from tests.support.connected import body, entries
+from tests.support.services.connections import body, entries
 
 FILES = 60
 

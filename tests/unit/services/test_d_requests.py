@@ -13,11 +13,11 @@ from dam_sync.model.limits import PartBounds
 from dam_sync.model.values import Term
 from dam_sync.model.webhooks import Endpoint
 from dam_sync.services.d_templates import facts
-from tests.support.connected import Bytes
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.journal import MemoryJournal
-from tests.support.raw_server import Said, Seen, said
-from tests.support.scripted_d import Opened, ScriptedD, draft, scripted
+from tests.support.network.raw_server import Said, Seen, said
+from tests.support.services.connections import Bytes
+from tests.support.services.scripted_d import Opened, ScriptedD, draft, scripted
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import MemoryJournal
 
 MISSING = said({"status": "error", "message": "Failed to parse asset: Missing fields"}, 400)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

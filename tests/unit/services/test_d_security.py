@@ -17,7 +17,7 @@ from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset, field
 from tests.conformance.tenant import Start, Tenant
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "d_templates"
 VAULT = {"record": "group", "name": "vault"}

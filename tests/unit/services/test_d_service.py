@@ -16,10 +16,10 @@ from dam_sync.model.service import Window
 from dam_sync.model.values import Row, Term
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import MetadataForms, NamedAttributes, check
-from tests.support import scripted_d as d
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.scripted_d import Opened, draft, refusing_versions, scripted
+from tests.support.services import scripted_d as d
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.services.scripted_d import Opened, draft, refusing_versions, scripted
+from tests.support.state.memory_journal import MemoryJournal
 
 EVERYTHING = Window()
 

@@ -9,7 +9,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, field
 from tests.conformance.tenant import Start, Tenant
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 
 KIND = "d_templates"
 OPTIONS = {"status_field": "state"}

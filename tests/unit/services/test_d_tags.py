@@ -10,9 +10,9 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
-from tests.support import scripted_d as d
-from tests.support.journal import MemoryJournal
-from tests.support.scripted_d import Opened, draft, scripted
+from tests.support.services import scripted_d as d
+from tests.support.services.scripted_d import Opened, draft, scripted
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

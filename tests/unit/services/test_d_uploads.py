@@ -14,12 +14,12 @@ from dam_sync.model.errors import IntegrityError, Rejected, Transient, Uncertain
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
-from tests.support import scripted_d as d
-from tests.support.connected import Bytes
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.raw_server import Said, Seen
-from tests.support.scripted_d import Opened, draft, scripted
+from tests.support.network.raw_server import Said, Seen
+from tests.support.services import scripted_d as d
+from tests.support.services.connections import Bytes
+from tests.support.services.scripted_d import Opened, draft, scripted
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 SMALL = replace(facts.LIMITS, single_bytes=1000, parts=PartBounds(1000, 1000, 1000, 10, 1))
 

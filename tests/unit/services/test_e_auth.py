@@ -13,8 +13,8 @@ import pytest
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Denied
 from dam_sync.model.service import Service
-from tests.support.connected import EVERYTHING, entries
-from tests.support.served_e import START, TOKEN, Open, Tenant, asset, consent, serving
+from tests.support.services.connected_e import START, TOKEN, Open, Tenant, asset, consent, serving
+from tests.support.services.connections import EVERYTHING, entries
 
 EXCHANGE = "POST /v2/oauth/access-token"
 EIGHT_HOURS = 8 * 3600

@@ -13,9 +13,9 @@ import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import Conflict, Rejected, TooLarge, Transient
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.served_e import START, Open, asset, created, draft, serving
+from tests.support.services.connected_e import START, Open, asset, created, draft, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.codec import security
 from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile
 from dam_sync.services.e_profiles.options import ProfilesOptions
-from tests.support.connected import entries
-from tests.support.served_e import Open, asset, created, draft, serving
-from tests.support.served_e import Tenant as Served
+from tests.support.services.connected_e import Open, asset, created, draft, serving
+from tests.support.services.connected_e import Tenant as Served
+from tests.support.services.connections import entries
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 LATER, PAST = datetime(2999, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)

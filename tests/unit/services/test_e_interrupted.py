@@ -18,10 +18,10 @@ from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
-from tests.support.connected import entries
-from tests.support.interrupted import Breaking
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.served_e import TOKEN, Open, Tenant, asset, consent, draft, serving
+from tests.support.services.connected_e import TOKEN, Open, Tenant, asset, consent, draft, serving
+from tests.support.services.connections import entries
+from tests.support.state.memory_journal import Crash, MemoryJournal
+from tests.support.transfer.interrupted_content import Breaking
 
 CHUNK, SIZE = 1_000, 4_500
 PARTS = 5

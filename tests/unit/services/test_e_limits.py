@@ -17,7 +17,7 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
-from tests.support.served_e import SCHEMA, TOKEN, asset, consent, field
+from tests.support.services.connected_e import SCHEMA, TOKEN, asset, consent, field
 
 DAY = 86_400
 Open = Callable[..., "Raw"]

@@ -17,9 +17,9 @@ from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.search import PATH
-from tests.support.altered import AlteredTransport
-from tests.support.connected import EVERYTHING
-from tests.support.served_e import START, TOKEN, Open, Tenant, asset, serving
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connected_e import START, TOKEN, Open, Tenant, asset, serving
+from tests.support.services.connections import EVERYTHING
 
 SEARCH = "GET /v2/assets/search"
 READINGS = ("", "exclusive", "second")

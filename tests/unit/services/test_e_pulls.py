@@ -14,9 +14,9 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.uploads.pull import GIVEN_UP, PULL, PULLED_AT
 from dam_sync.transfer.linked import LinkedContent
-from tests.support.connected import Bytes
-from tests.support.journal import MemoryJournal
-from tests.support.served_e import Open, Tenant, asset, draft, serving
+from tests.support.services.connected_e import Open, Tenant, asset, draft, serving
+from tests.support.services.connections import Bytes
+from tests.support.state.memory_journal import MemoryJournal
 
 DATA = b"abc" * 100
 LINK = FileLink("https://files.source.example/secret/new.jpg", "one")

@@ -30,11 +30,11 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Term
 from dam_sync.services.e_profiles import CONNECTOR
-from tests.support.altered import AlteredTransport
-from tests.support.connected import Bytes, body, entries
-from tests.support.journal import MemoryJournal
-from tests.support.served_e import START, TOKEN, Open, asset, consent, serving
-from tests.support.typed import connected
+from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services.connected_e import START, TOKEN, Open, asset, consent, serving
+from tests.support.services.connections import Bytes, body, entries
+from tests.support.services.typed_options import connected
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

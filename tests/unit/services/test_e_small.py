@@ -11,7 +11,7 @@ from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.connector import Context
 from dam_sync.services.e_profiles.api.client import retry_after
 from dam_sync.services.e_profiles.options import ProfilesOptions, limits_of
-from tests.support.served_e import Open, Tenant, asset, serving
+from tests.support.services.connected_e import Open, Tenant, asset, serving
 
 PUBLIC = frozenset({"public"})
 

@@ -12,8 +12,8 @@ from dam_sync.model.errors import Transient
 from dam_sync.model.service import Service
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.codec.fields import TenantSchema
-from tests.support.connected import body, entries
-from tests.support.served_e import Open, asset, serving
+from tests.support.services.connected_e import Open, asset, serving
+from tests.support.services.connections import body, entries
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from dam_sync.services.e_profiles.api.tokens import tenant_of
 from dam_sync.services.e_profiles.codec import fields, security, trees, wire
 from dam_sync.services.e_profiles.codec.fields import ProfilesField, TenantSchema
 from dam_sync.services.e_profiles.codec.values import term_of
-from tests.support.examples_e import ASSET, SEARCH
+from tests.support.services.wire_examples_e import ASSET, SEARCH
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 VIEWABLE = json.loads("""

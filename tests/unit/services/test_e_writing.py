@@ -14,8 +14,8 @@ from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, Tr
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles.service import ProfilesService
-from tests.support.journal import MemoryJournal
-from tests.support.served_e import Open, asset, created, draft, serving
+from tests.support.services.connected_e import Open, asset, created, draft, serving
+from tests.support.state.memory_journal import MemoryJournal
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dam_sync.services.a_hypermedia.codec import fields as a
 from dam_sync.services.a_hypermedia.codec import forms
 from dam_sync.services.e_profiles.codec import fields as e
 from tests.support.stepped_clock import NOW
-from tests.support.virtual.lying import LONGEST
+from tests.support.virtual.orphans import LONGEST
 
 KINDS = built_in()
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})

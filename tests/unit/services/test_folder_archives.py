@@ -20,7 +20,7 @@ import pytest
 
 from dam_sync.model.errors import ConfigError, ContractBroken
 from dam_sync.services.folder.api.archive import Unpacked
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_folder_service import DRAFT, bytes_of, connect, content, everything, opened
 
 

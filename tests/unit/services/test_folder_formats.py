@@ -26,9 +26,9 @@ from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.records import RECORD, json_schema
 from dam_sync.services.folder.api.sheet import cells_of, joined, parted, record_of, safe
 from dam_sync.services.folder.uploads import home
-from tests.support.everything import everything as library
-from tests.support.folders import InFolder
-from tests.support.journal import MemoryJournal
+from tests.support.jobs.folder_jobs import InFolder
+from tests.support.libraries.every_feature import everything as library
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_folder_service import DRAFT, bytes_of, connect, content, everything, opened
 
 ROWS = library()

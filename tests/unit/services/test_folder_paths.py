@@ -10,7 +10,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Service
 from dam_sync.services import discover
-from tests.support.typed import connected
+from tests.support.services.typed_options import connected
 
 
 def connect(path: Path, *, read_only: bool = False) -> Service:

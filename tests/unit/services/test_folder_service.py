@@ -30,8 +30,8 @@ from dam_sync.services.folder.api.disk import Disk, parts_of
 from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import home
 from dam_sync.transfer.content import MemoryContent
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.typed import connected
+from tests.support.services.typed_options import connected
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 MARKER = Marker("source_key", "src-1")
 FIELDS = {

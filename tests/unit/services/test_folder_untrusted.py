@@ -14,7 +14,7 @@ from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.walk import changed_at
-from tests.support.journal import MemoryJournal
+from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_folder_service import DRAFT, catalogue_at, connect, content, everything, opened
 
 HALF = "\ud800"  # of a character: no UTF-8 has it, JSON can

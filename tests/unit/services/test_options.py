@@ -17,7 +17,7 @@ from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.errors import ConfigError
 from dam_sync.services import discover
 from tests.support.pairs import KINDS
-from tests.support.typed import method_of, read_options
+from tests.support.services.typed_options import method_of, read_options
 
 URL = "https://dam.example"
 

@@ -12,7 +12,7 @@ import pytest
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken, InternalError, NotFound
 from dam_sync.model.service import Shard, Window
-from tests.support.empty_service import EmptyService
+from tests.support.services.empty_service import EmptyService
 
 
 @interprets_response

@@ -18,11 +18,11 @@ from dam_sync.model.service import Service
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import MARKER, SCHEMA
 from tests.conformance.tenant import Tenant, content, started
-from tests.support.connected import Bytes
-from tests.support.credential_stores import MemoryCredentialStore
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.parts import small_parts
-from tests.support.scripted_d import Opened, draft, scripted
+from tests.support.services.connections import Bytes
+from tests.support.services.scripted_d import Opened, draft, scripted
+from tests.support.services.small_limits import small_parts
+from tests.support.state.credential_store import MemoryCredentialStore
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 C = "c_brandlibrary"
 

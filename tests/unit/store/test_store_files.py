@@ -26,7 +26,7 @@ from dam_sync.store.file.database import engine_of, explain_error, path_of
 from dam_sync.store.migrations import VERSION, migrate, version_of
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
 

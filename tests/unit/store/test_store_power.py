@@ -24,7 +24,7 @@ from dam_sync.store.base import Storage
 from dam_sync.store.file.database import engine_of, raw_of
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import entries
+from tests.support.state.clock_and_rows import entries
 
 FRAME = 24  # bytes before each page of the log
 HEADER = 32  # bytes before the first

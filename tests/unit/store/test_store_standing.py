@@ -23,7 +23,7 @@ from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
 from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of, why_it_ended
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OUTCOMES = (

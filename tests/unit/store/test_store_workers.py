@@ -16,7 +16,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import Run, Work
 from dam_sync.store.store import SqlStore
-from tests.support.postgres import emptied
+from tests.support.state.postgres import emptied
 
 LEASE = timedelta(minutes=10)
 

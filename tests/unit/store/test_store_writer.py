@@ -23,7 +23,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.store.file.threads import WriterThread
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
-from tests.support.store import SetClock, entries
+from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.compared import Comparison
+from tests.support.jobs.unreported_losses import Comparison
 
 FILE = {"name": "a.jpg", "size": 1, "digests": {"sha256": "1"}}
 TERM = {

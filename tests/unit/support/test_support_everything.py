@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dam_sync.model.capabilities import Feature
-from tests.support.everything import NOT_ASKED_FOR, USED, everything
+from tests.support.libraries.every_feature import NOT_ASKED_FOR, USED, everything
 
 
 @pytest.mark.parametrize("feature", Feature, ids=lambda feature: feature.name.lower())

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.support.virtual.mutations import OPS, misheaded, mutated, remade
+from tests.support.virtual.mutated_responses import OPS, misheaded, mutated, remade
 from tests.support.virtual.reply import Reply
 
 BODY = {"hitCount": 1, "result": [{"name": "Spring", "members": ["a", {"b": True}]}]}

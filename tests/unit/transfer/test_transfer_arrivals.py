@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.model.run_options import Progress
 from dam_sync.transfer.arrivals import ArrivalCounter
 from dam_sync.transfer.download import Download
-from tests.support.source import Opening, source_of
+from tests.support.transfer.byte_source import Opening, source_of
 
 DATA = bytes(range(256)) * 1000
 

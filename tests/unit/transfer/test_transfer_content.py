@@ -28,7 +28,7 @@ from dam_sync.transfer.content import (
     content_of,
 )
 from dam_sync.transfer.download import LENGTH_TRIES
-from tests.support.source import Opening, Source, generated, source_of
+from tests.support.transfer.byte_source import Opening, Source, generated, source_of
 
 KIB = 1024
 SMALL, MIDDLE, LARGE = 300_000, MEMORY_BYTES + 12_345, 10 * MIB + 7

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Transient
 from dam_sync.transfer.download import LENGTH_TRIES, TRIES, Download, regrouped
-from tests.support.source import BLOCK, Opening, Source, source_of
+from tests.support.transfer.byte_source import BLOCK, Opening, Source, source_of
 
 DATA = bytes(range(256)) * 1000
 

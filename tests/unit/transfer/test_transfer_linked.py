@@ -12,7 +12,7 @@ import pytest
 from dam_sync.model.asset import FileLink, FileRef
 from dam_sync.model.errors import ContractBroken
 from dam_sync.transfer.linked import LinkedContent, opened
-from tests.support.connected import Bytes
+from tests.support.services.connections import Bytes
 
 LINK = FileLink("https://x.example/?Signature=s3cret", "one")
 FILE = FileRef("1", "a.jpg", 3, digests={"md5": "of the source"})

@@ -14,8 +14,8 @@ from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.content import MemoryBudget
 from dam_sync.transfer.upload import send_ranges
-from tests.support.journal import MemoryJournal
-from tests.support.uploads import SIZE, WEEK, Faults, Once, RangesServer, crash_and_resume
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.transfer.upload_servers import SIZE, WEEK, Faults, Once, RangesServer, crash_and_resume
 
 
 async def by_ranges(content: Content, server: RangesServer, journal: Journal, step: int = 100) -> Json:

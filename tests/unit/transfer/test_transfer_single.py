@@ -8,8 +8,8 @@ from dam_sync.model.errors import IntegrityError, Transient, Uncertain
 from dam_sync.model.ports import Content
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_single
-from tests.support.journal import Crash, MemoryJournal
-from tests.support.uploads import WEEK, Once
+from tests.support.state.memory_journal import Crash, MemoryJournal
+from tests.support.transfer.upload_servers import WEEK, Once
 
 
 class Post:

@@ -15,9 +15,9 @@ from dam_sync.model.values import Json
 from dam_sync.transfer.content import RangedContent
 from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_streamed_parts
-from tests.support.journal import MemoryJournal
-from tests.support.source import generated
-from tests.support.uploads import BOUNDS, SIZE, WEEK, Once, PartsServer, crash_and_resume, ranged
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.transfer.byte_source import generated
+from tests.support.transfer.upload_servers import BOUNDS, SIZE, WEEK, Once, PartsServer, crash_and_resume, ranged
 
 
 async def by_streamed_parts(

@@ -22,9 +22,18 @@ from dam_sync.transfer.content import MemoryBudget, MemoryContent, RangedContent
 from dam_sync.transfer.part_sender import Blocks
 from dam_sync.transfer.upload import send_parts
 from dam_sync.transfer.upload_session import UploadSession
-from tests.support.journal import MemoryJournal
-from tests.support.source import generated
-from tests.support.uploads import BOUNDS, SIZE, WEEK, Faults, Once, PartsServer, crash_and_resume, ranged
+from tests.support.state.memory_journal import MemoryJournal
+from tests.support.transfer.byte_source import generated
+from tests.support.transfer.upload_servers import (
+    BOUNDS,
+    SIZE,
+    WEEK,
+    Faults,
+    Once,
+    PartsServer,
+    crash_and_resume,
+    ranged,
+)
 
 
 async def by_parts(

@@ -20,7 +20,7 @@ from dam_sync.model.values import Json
 from dam_sync.services import discover
 from dam_sync.watch.notifier import MOST, Notifier, event_of, events_of
 from dam_sync.watch.scheduler import RunResult, WatchRecord
-from tests.support.raw_server import RawServer, in_turn, said
+from tests.support.network.raw_server import RawServer, in_turn, said
 from tests.support.stepped_clock import SteppedClock
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)

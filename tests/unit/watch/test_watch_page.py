@@ -27,7 +27,7 @@ from dam_sync.watch.page import MOST_READERS, STATIC, LivePage, kept, page_appli
 from dam_sync.watch.scheduler import RunResult
 from dam_sync.watch.server import ListenAddress, application, serving
 from dam_sync.watch.watcher import Watcher
-from tests.support.live_page import PASSWORD, MadeUp, at, config_of, events_of, moving, served
+from tests.support.reporting.live_page import PASSWORD, MadeUp, at, config_of, events_of, moving, served
 from tests.support.stepped_clock import SteppedClock
 from tests.unit.watch.test_watch_loop import write
 

@@ -1,0 +1,1 @@
+"""Jobs between two services, and what they did."""

@@ -1,0 +1,1 @@
+"""Assets, values and schemas to fill a library with."""

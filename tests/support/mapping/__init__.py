@@ -1,0 +1,1 @@
+"""Schemas, mappings, and drafts by them."""

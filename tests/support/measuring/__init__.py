@@ -1,0 +1,1 @@
+"""Calls, processor seconds and memory, measured and printed."""

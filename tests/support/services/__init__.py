@@ -1,0 +1,1 @@
+"""Services: served tenants, connections to them, and services of the tests alone."""

@@ -1,0 +1,1 @@
+"""The state: clocks, rows, databases, journals and credentials."""

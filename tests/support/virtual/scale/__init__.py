@@ -1,0 +1,1 @@
+"""Libraries, services and states of any size, in virtual time."""
