@@ -123,7 +123,7 @@ def test_a_change_that_no_listing_shows_stops_the_run_at_its_asset(tmp_path: Pat
         assert len(move.target.assets) == len(move.source.assets)
 
 
-def test_assets_that_were_added_or_are_gone_are_named(tmp_path: Path) -> None:
+def test_assets_that_were_added_or_left_the_source_are_named(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)
         row = next(row for row in move.source.assets if not row["relations"])
