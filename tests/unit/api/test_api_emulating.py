@@ -165,7 +165,7 @@ def test_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
         ('[{"match": "*", "do": "empty", "when": 1}]', "fault 1 must be"),
     ],
 )
-def test_a_faults_file_that_is_broken(tmp_path: Path, text: str, words: str) -> None:
+def test_a_broken_file_of_faults_is_refused(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "faults.json"
     path.write_text(text, encoding="utf-8")
     message, hint = refused("a", "--faults", str(path))

@@ -58,7 +58,7 @@ async def test_a_large_request_is_not_starved() -> None:
     assert order == ["large", "small"]
 
 
-async def test_granted_and_cancelled_in_the_same_moment_is_given_back() -> None:
+async def test_a_permit_granted_and_cancelled_in_the_same_moment_is_returned() -> None:
     budget = MemoryBudget(10)
 
     async def work() -> None:
@@ -74,7 +74,7 @@ async def test_granted_and_cancelled_in_the_same_moment_is_given_back() -> None:
     assert budget.held == 0
 
 
-async def test_an_error_inside_gives_it_back() -> None:
+async def test_an_error_inside_returns_the_permit() -> None:
     budget = MemoryBudget(10)
     with pytest.raises(KeyError):
         async with budget.hold(4):
