@@ -30,7 +30,7 @@ def looked_up(row: Any) -> str:
 
 @pytest.mark.parametrize("row", [{}, None, [], "x", {"title": 1}, {"title": None}])
 def test_a_shape_nobody_documents_breaks_the_contract_and_names_its_reader(row: Any) -> None:
-    with pytest.raises(ContractBroken, match=r"in test_http_answers_read\.title_of") as caught:
+    with pytest.raises(ContractBroken, match=r"in test_http_interpreting\.title_of") as caught:
         title_of(row)
     assert isinstance(caught.value.__cause__, AttributeError | LookupError | TypeError)
 
