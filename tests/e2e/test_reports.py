@@ -151,7 +151,7 @@ def rows(job: Small, query: str) -> list[tuple[bytes, ...]]:
         return connection.execute(query).fetchall()
 
 
-def test_examples_have_the_name_of_the_asset_beside_its_id(job: Small, tmp_path: Path) -> None:
+def test_examples_have_the_name_of_the_asset_next_to_its_id(job: Small, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     planned = job.ran("plan", "--json", "--no-progress", "--html", str(page), code=0).data
     names = {row["id"]: row["filename"] for row in job.pair.source.assets}

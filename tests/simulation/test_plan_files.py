@@ -184,7 +184,7 @@ def test_a_run_without_a_plan_that_was_killed_once_it_had_listed_makes_it_stale(
             followed(move, file)
 
 
-def test_a_term_that_the_target_got_meanwhile(tmp_path: Path) -> None:
+def test_a_container_that_the_target_got_since_refuses_the_plan(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         plan, file = planned(move)
         kind = plan.containers[0]

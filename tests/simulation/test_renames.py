@@ -322,9 +322,7 @@ def test_a_name_that_others_gave_a_term_is_theirs_also_after_runs_that_met_it(tm
 
 
 @each_able
-def test_the_name_of_the_target_stands_by_policy_however_often_the_source_gives_others(
-    tmp_path: Path, kind: str
-) -> None:
+def test_the_name_of_the_target_is_used_by_policy_however_often_the_source_renames(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
         renamed(made, "target", THEIRS, MEER)
         container, term = RENAMES[made.source.kind]
@@ -338,7 +336,7 @@ def test_the_name_of_the_target_stands_by_policy_however_often_the_source_gives_
 
 
 @each_able
-def test_the_name_of_the_target_stands_by_policy(tmp_path: Path, kind: str) -> None:
+def test_the_name_of_the_target_is_used_by_policy(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
         renamed(made, "target", THEIRS, MEER)
         renamed(made, "source", RENAMED, OCEAN)

@@ -290,7 +290,7 @@ async def test_a_run_leaves_what_an_interrupted_rollback_undid(store: SqlStore) 
     assert not await store.undo_journal(1, "target-1", "asset-1").is_begun("undo")
 
 
-async def test_a_live_run_is_found_beside_one_that_was_killed(
+async def test_a_live_run_is_found_next_to_one_that_was_killed(
     store: SqlStore, other: SqlStore, clock: SetClock
 ) -> None:
     """The row of the killed one is the first, and stays as it is as long as nobody resumes its command."""

@@ -36,7 +36,7 @@ async def listed(store: SqlStore, *names: str) -> int:
     return run
 
 
-async def test_put_back_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
+async def test_retried_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
     await store.retry(first, 30)

@@ -67,7 +67,7 @@ async def test_what_is_printed_can_be_pasted_into_a_job(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_no_secret_stands_in_the_block(name: str) -> None:
+def test_no_secret_is_in_the_block(name: str) -> None:
     shown = ready(discover()[name], "http://127.0.0.1:1", "http://127.0.0.1:2")
     lines = [line for line in shown.text().splitlines() if not line.startswith("export ")]
     block = YAML(typ="safe").load("\n".join(lines))["source"]

@@ -195,7 +195,7 @@ async def test_a_refused_download_is_reported_by_the_error_rules() -> None:
     assert (caught.value.code, caught.value.hint) == ("AccessDenied", "renew the link")
 
 
-async def test_opening_is_tried_again() -> None:
+async def test_opening_a_download_is_tried_again() -> None:
     left = [Said(500), Said(429, b"", {"Retry-After": "3"})]
     async with (
         RawServer(lambda seen: left.pop(0) if left else file_server()(seen)) as server,

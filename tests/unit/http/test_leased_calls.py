@@ -74,7 +74,7 @@ async def test_unused_permits_are_returned_at_the_end_and_those_of_a_killed_proc
     assert 999 - BLOCK <= left < 999
 
 
-async def test_a_call_that_is_not_sent_is_put_back() -> None:
+async def test_the_permit_of_a_call_that_is_not_sent_is_returned() -> None:
     several = Several(1)
     for _ in range(5):
         several.rates[0].put_back(await several.rates[0].reserve(3))

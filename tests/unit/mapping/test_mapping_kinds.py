@@ -132,7 +132,7 @@ things: st.SearchStrategy[Scalar] = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(things)
-def test_there_and_back_again(value: Scalar) -> None:
+def test_a_value_made_into_text_and_back_is_the_same(value: Scalar) -> None:
     kind, steps = BACK[shape_of(value)]
     text = through("text", value=value)
     assert isinstance(text, str)

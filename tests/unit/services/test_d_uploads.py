@@ -329,7 +329,7 @@ async def test_a_version_whose_response_was_lost_is_left_to_people(opened: Opene
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])
-async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
+async def test_removal_moves_every_version_to_the_bin(opened: Opened, whole: bool) -> None:
     opened.script.deletes_family = whole
     first = opened.script.add()
     family = AssetId(opened.script.records[first]["fileId"])

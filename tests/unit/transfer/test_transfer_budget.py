@@ -12,7 +12,9 @@ from dam_sync.transfer.budget import MemoryBudget
 
 
 @given(sizes=st.lists(st.integers(0, 15), max_size=30), cancelled=st.sets(st.integers(0, 29)))
-async def test_never_more_than_the_total_and_all_of_it_back(sizes: list[int], cancelled: set[int]) -> None:
+async def test_the_memory_in_use_never_exceeds_the_total_and_all_of_it_is_released(
+    sizes: list[int], cancelled: set[int]
+) -> None:
     budget = MemoryBudget(10)
     served = []
 
