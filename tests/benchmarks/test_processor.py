@@ -66,7 +66,7 @@ class Budget:
 @pytest.mark.parametrize(
     ("source", "target", "most"), [(C, B, Budget(2.6, 8.5)), (C, D, Budget(8.5, 26.0))], ids=["c-b", "c-d"]
 )
-def test_a_run_costs_no_more_than_it_did_beside_its_requests(
+def test_a_run_costs_no_more_cpu_than_it_did_apart_from_its_requests(
     tmp_path: Path, source: Side, target: Side, most: Budget
 ) -> None:
     readings: dict[int, list[Spent]] = {FEW: [], MANY: []}

@@ -122,7 +122,7 @@ class PerGB:
 
 
 @pytest.mark.parametrize("digests", [True, False], ids=["with MD5", "without a digest"])
-def test_two_workers_beside_one_process(tmp_path: Path, digests: bool) -> None:
+def test_two_workers_compared_with_one_process(tmp_path: Path, digests: bool) -> None:
     environment = installed(tmp_path)
     server = OwnServer(tmp_path / "server")
     readings: dict[tuple[int, int], list[Reading]] = {}

@@ -73,7 +73,7 @@ async def test_a_relation_is_made_once(tenant: Tenant, service: Service) -> None
 @relates
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.needs("network")
-async def test_a_relation_whose_answer_was_lost_is_one(fresh: Fresh, fault: str) -> None:
+async def test_a_relation_whose_response_was_lost_is_one(fresh: Fresh, fault: str) -> None:
     link = {"relations": [{"kind": LINK, "target": "2"}]}
     tenant = fresh([*SCHEMA, asset(1, **link), asset(2), asset(3)])
     service = tenant.connect()

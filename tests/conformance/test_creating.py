@@ -108,7 +108,9 @@ async def test_an_asset_without_a_file_is_made_or_refused(tenant: Tenant, servic
         assert not check_made(tenant, schema, draft)["versions"]
 
 
-async def test_the_name_of_an_asset_without_a_file_is_kept_as_the_target_says(tenant: Tenant, service: Service) -> None:
+async def test_the_name_of_an_asset_without_a_file_is_stored_as_the_target_declares(
+    tenant: Tenant, service: Service
+) -> None:
     if "fileless" in tenant.wired.refuses:
         return
     draft = await plain_draft(service, filename="no file.jpg")
@@ -129,7 +131,9 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_odd_file_names_are_kept_or_refused(tenant: Tenant, service: Service, schema: Schema, name: str) -> None:
+async def test_odd_file_names_are_stored_or_refused(
+    tenant: Tenant, service: Service, schema: Schema, name: str
+) -> None:
     draft = await plain_draft(service, filename=name)
     try:
         _, digest = await made(tenant, service, draft)
@@ -191,7 +195,9 @@ async def attempted(tenant: Tenant, draft: Draft, blow_at: int) -> tuple[MemoryJ
 
 
 @pytest.mark.calls(2500)
-async def test_no_crash_doubles_an_asset_or_leaves_it_half(tenant: Tenant, service: Service, schema: Schema) -> None:
+async def test_no_crash_doubles_an_asset_or_leaves_it_incomplete(
+    tenant: Tenant, service: Service, schema: Schema
+) -> None:
     base = await full_draft(tenant, service)
     for blow_at in range(1, 60):
         draft = renamed(base, f"crash-{tenant.world.word(4)}-{blow_at}")

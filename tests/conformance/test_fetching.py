@@ -194,7 +194,7 @@ async def test_a_crash_leaves_no_second_asset_and_no_other_file(fresh: Fresh, se
 
 @fetches
 @pytest.mark.calls(4_000)
-async def test_a_file_that_changed_after_a_crash_is_the_new_one(fresh: Fresh) -> None:
+async def test_a_file_that_changed_after_a_crash_is_fetched_as_it_is_now(fresh: Fresh) -> None:
     tenant = fresh()
     service = tenant.connect()
     moment, crashed = 0, True

@@ -253,7 +253,7 @@ async def test_a_kill_at_any_border_of_parts_sends_no_finished_part_again(parted
 
 @pytest.mark.parametrize("known", [True, False], ids=["in-time", "too-early"])
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: str, known: bool) -> None:
+async def test_an_upload_that_expired_while_no_process_ran_starts_again(parted: Tenant, way: str, known: bool) -> None:
     """Sessions, batches, signed links and temporary files. `too-early`: our own record does not know yet."""
     for blow_at in MOMENTS:
         async with upload(parted, way) as one:
@@ -270,7 +270,7 @@ async def test_what_ended_while_no_process_ran_begins_anew(parted: Tenant, way: 
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_only_the_lost_credential_store_knew_is_done_anew(parted: Tenant, way: str) -> None:
+async def test_an_upload_whose_urls_were_in_a_lost_credential_store_starts_again(parted: Tenant, way: str) -> None:
     """Addresses of sessions and signed links: a job moved to another machine has none of them."""
     for blow_at in MOMENTS:
         async with upload(parted, way) as one:
@@ -298,7 +298,7 @@ async def test_a_session_as_old_as_it_lives_is_not_built_upon(parted: Tenant, wa
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_what_ends_in_mid_upload_begins_anew(parted: Tenant, way: str) -> None:
+async def test_an_upload_whose_session_ends_midway_starts_again(parted: Tenant, way: str) -> None:
     """Before each write: a session, batch or signed link that was good at the last part is not at this one."""
     writes, carrying = await shape(parted, way)
     for number in range(1, writes + 1, STEP):
@@ -313,7 +313,7 @@ async def test_what_ends_in_mid_upload_begins_anew(parted: Tenant, way: str) -> 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_part_that_nobody_waits_for_begins_anew(parted: Tenant, way: str, status: int) -> None:
+async def test_an_upload_whose_session_the_server_forgot_starts_again(parted: Tenant, way: str, status: int) -> None:
     _, carrying = await shape(parted, way)
     for number in carrying[::STEP]:
         async with upload(parted, way) as one:

@@ -163,7 +163,7 @@ async def test_a_sample_says_so_and_costs_less(stocked: Tenant, everything: tupl
     assert "hash" in shared.reading
 
 
-async def test_what_is_not_moved_is_told_with_a_reason(stocked: Tenant) -> None:
+async def test_what_is_not_moved_is_reported_with_a_reason(stocked: Tenant) -> None:
     side, _ = await taken(stocked, "1")
     told = [one.what for one in side.not_moved]
     assert told == [one.what for one in stocked.kind.not_moved if one.way != "target"]

@@ -64,7 +64,7 @@ def _totals(part: Json) -> Iterator[int]:
 
 
 @pytest.mark.needs("network")
-async def test_a_row_that_is_held_back_is_missed(tenant: Tenant) -> None:
+async def test_a_row_that_a_service_withholds_is_noticed(tenant: Tenant) -> None:
     """The listing ends as TruncatedListing, or was read again until every asset was told."""
     source = tenant.connect()
     await source.probe()

@@ -203,7 +203,7 @@ async def test_bytes_come_from_any_offset(tenant: Tenant, source: Service, offse
     assert await body(source, file, offset) == data[offset:]
 
 
-async def test_a_stream_tells_where_it_starts_and_how_long_the_file_is(tenant: Tenant, source: Service) -> None:
+async def test_a_stream_says_where_it_starts_and_how_long_the_file_is(tenant: Tenant, source: Service) -> None:
     file = (await whole(tenant, source)).versions[-1]
     for offset in (0, 100):
         stream = await source.open(file, offset)
@@ -261,7 +261,7 @@ async def test_the_file_of_an_unknown_asset_is_not_found(tenant: Tenant, source:
 
 @pytest.mark.parametrize("fault", ["truncate:0.5", "reset_before", "wrong_length:0.5"])
 @pytest.mark.needs("network")
-async def test_a_broken_download_is_told_or_short(fresh: Fresh, fault: str) -> None:
+async def test_a_broken_download_raises_an_error_or_is_short(fresh: Fresh, fault: str) -> None:
     """Never silently mended with other bytes: what is missing is seen by whoever counts."""
     tenant = fresh([*SCHEMA, asset(1, versions=[{"name": "a.jpg", "generate": {"size": 300_000, "seed": 1}}])])
     service = tenant.connect(read_only=True)

@@ -130,7 +130,9 @@ async def test_a_relation_that_is_not_there_needs_no_removal(tenant: Tenant, ser
 @unrelates
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
 @pytest.mark.needs("network")
-async def test_a_removed_relation_whose_answer_was_lost_is_gone(tenant: Tenant, service: Service, fault: str) -> None:
+async def test_a_removed_relation_whose_response_was_lost_is_removed(
+    tenant: Tenant, service: Service, fault: str
+) -> None:
     relation = Relation(tenant.relation, tenant.of_catalogue(4))
     await service.relate(tenant.of_catalogue(1), relation)
     with tenant.costs() as spent:

@@ -102,7 +102,7 @@ async def test_the_names_in_other_languages_stay(tenant: Tenant, service: Servic
 
 
 @terms
-async def test_a_term_that_is_gone_is_not_renamed(tenant: Tenant, service: Service, schema: Schema) -> None:
+async def test_a_term_that_no_longer_exists_is_not_renamed(tenant: Tenant, service: Service, schema: Schema) -> None:
     key = vocabulary_of(service, schema, "subject")
     sea, before = await used_term(tenant, service, key), await all_terms(service, key)
     gone = Term("No such term", "987654" if sea.id.isdigit() else "no such term", ("No such term",))
@@ -133,7 +133,7 @@ async def test_a_closed_list_keeps_its_names(tenant: Tenant, service: Service, s
 @terms
 @lost
 @pytest.mark.needs("network")
-async def test_a_renamed_term_whose_answer_was_lost_is_renamed(
+async def test_a_renamed_term_whose_response_was_lost_is_renamed(
     tenant: Tenant, service: Service, schema: Schema, fault: str
 ) -> None:
     key, name = vocabulary_of(service, schema, "subject"), fresh_name()
@@ -227,7 +227,7 @@ async def test_a_container_moves_to_another_parent(tenant: Tenant, service: Serv
 @containers
 @lost
 @pytest.mark.needs("network")
-async def test_a_renamed_container_whose_answer_was_lost_is_renamed(
+async def test_a_renamed_container_whose_response_was_lost_is_renamed(
     tenant: Tenant, service: Service, fault: str
 ) -> None:
     place = (await full_ones(tenant, service))[0]

@@ -125,7 +125,7 @@ async def test_a_new_file_moves_the_revision(tenant: Tenant, service: Service) -
 @replaces
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.needs("network")
-async def test_a_version_whose_answer_was_lost_is_not_doubled(tenant: Tenant, service: Service, fault: str) -> None:
+async def test_a_version_whose_response_was_lost_is_not_doubled(tenant: Tenant, service: Service, fault: str) -> None:
     first = await one(tenant, service)
     with tenant.costs() as spent:
         await replaced(tenant, service, first, "x")

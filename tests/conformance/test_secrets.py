@@ -83,7 +83,7 @@ async def test_a_download_that_fails_shows_no_link(fresh: Fresh, fault: str) -> 
     "fault", ["status:400", "status:401", "status:403", "status:500", "html:502", "garble", "empty"]
 )
 @pytest.mark.needs("network")
-async def test_any_answer_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh, fault: str) -> None:
+async def test_any_response_ends_in_an_error_of_ours_without_a_secret(fresh: Fresh, fault: str) -> None:
     tenant = fresh()
     service = tenant.connect()
     draft = await plain_draft(service)

@@ -38,7 +38,7 @@ async def test_every_good_credential_is_proven(tenant: Tenant) -> None:
 
 
 @pytest.mark.needs("network")
-def test_every_flow_of_the_kind_is_tried(library_tenant: Tenant) -> None:
+def test_every_auth_method_of_the_connector_is_tried(library_tenant: Tenant) -> None:
     assert {way["flow"] for way in library_tenant.wired.auth} == set(library_tenant.kind.auth)
 
 
@@ -69,7 +69,7 @@ async def test_probe_counts_what_the_credential_sees(tenant: Tenant, source: Ser
     assert total in (None, living, len(tenant.truth()))
 
 
-async def test_the_same_tenant_is_told_by_the_same_name(tenant: Tenant) -> None:
+async def test_the_same_tenant_is_recognized_by_the_same_name(tenant: Tenant) -> None:
     names = {(await tenant.connect(way).probe()).tenant for way in tenant.wired.auth}
     assert len(names) == 1
 
@@ -116,7 +116,7 @@ def test_each_field_has_its_kind(library_tenant: Tenant, schema: Schema, key: st
     assert schema.fields[library_tenant.key(key)].kind in wanted
 
 
-def test_fields_are_kept_under_their_own_keys(schema: Schema) -> None:
+def test_fields_are_read_under_their_own_keys(schema: Schema) -> None:
     assert all(key == field.key for key, field in schema.fields.items())
     assert all(key == vocabulary.key for key, vocabulary in schema.vocabularies.items())
 
@@ -126,7 +126,7 @@ def test_the_required_field_is_required_and_only_it(library_tenant: Tenant, sche
     assert [key for key in own if schema.fields[key].required] == [library_tenant.key("title")]
 
 
-def test_one_value_and_several_are_told_apart(library_tenant: Tenant, schema: Schema) -> None:
+def test_one_value_and_several_are_distinguished(library_tenant: Tenant, schema: Schema) -> None:
     several = {key for key in KINDS | {"keywords": {}} if schema.fields[library_tenant.key(key)].multiple}
     assert several == {"keywords", "subject"}
 
@@ -166,7 +166,7 @@ async def test_the_schema_stays_the_same(tenant: Tenant) -> None:
     assert second.total() < first.total() or not first
 
 
-def test_the_closed_lists_are_told(library_tenant: Tenant, schema: Schema, can: frozenset[str]) -> None:
+def test_closed_lists_are_in_the_schema(library_tenant: Tenant, schema: Schema, can: frozenset[str]) -> None:
     if "groups" in schema.capabilities.parts and "checks" in can:
         assert schema.groups is not None
         assert {"public", "staff"} <= schema.groups
@@ -231,7 +231,7 @@ async def test_one_asset_is_listed(fresh: Fresh) -> None:
     assert {entry.id for entry in await entries(tenant.connect(read_only=True))} == set(tenant.truth())
 
 
-async def test_entries_tell_revision_and_change(source: Service) -> None:
+async def test_entries_have_revision_and_time_of_change(source: Service) -> None:
     for entry in await entries(source):
         assert entry.revision
         assert entry.changed_at is None or entry.changed_at.tzinfo is not None
@@ -244,7 +244,7 @@ async def test_the_order_is_stable(source: Service) -> None:
 
 
 @pytest.mark.calls(60)
-async def test_many_rows_of_one_instant_are_listed_exactly_once(fresh: Fresh) -> None:
+async def test_many_rows_of_one_timestamp_are_listed_exactly_once(fresh: Fresh) -> None:
     tenant = fresh(crowd(230))
     service = tenant.connect(read_only=True, options=tenant.wired.lean)
     check_whole(tenant, await by_shard(service), crowded=True)
@@ -271,7 +271,7 @@ async def test_a_crawl_goes_on_from_every_cursor(fresh: Fresh) -> None:
     assert resumed
 
 
-async def test_shards_tell_how_many_rows_they_hold(fresh: Fresh) -> None:
+async def test_shards_say_how_many_rows_they_hold(fresh: Fresh) -> None:
     tenant = fresh(crowd(120, apart=timedelta(minutes=7)))
     for shard, rows in await by_shard(tenant.connect(read_only=True, options=tenant.wired.lean)):
         assert shard.expected in (None, len(rows))

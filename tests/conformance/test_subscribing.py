@@ -73,7 +73,7 @@ async def test_what_is_no_delivery_names_no_asset(service: Service, body: bytes)
     assert hint is None or not hint.asset
 
 
-async def test_names_of_nothing_are_dropped_or_kept_for_the_read(service: Service, tenant: Tenant) -> None:
+async def test_ids_of_no_asset_are_dropped_or_left_to_the_read(service: Service, tenant: Tenant) -> None:
     asset = (await entries(service))[0].id
     found = await service.hinted(["0" * 24, asset])
     assert asset in found

@@ -89,7 +89,7 @@ async def test_a_term_that_another_process_created_is_used(tenant: Tenant, servi
 
 @terms
 @pytest.mark.parametrize("label", ODD)
-async def test_odd_terms_are_kept_letter_by_letter(
+async def test_odd_terms_are_stored_character_by_character(
     tenant: Tenant, service: Service, schema: Schema, label: str
 ) -> None:
     made = await service.ensure_term(vocabulary(service, schema), Term(label))
@@ -132,7 +132,7 @@ async def test_a_term_in_every_language(tenant: Tenant, service: Service, schema
 @terms
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.needs("network")
-async def test_a_term_whose_answer_was_lost_is_one(
+async def test_a_term_whose_response_was_lost_is_one(
     tenant: Tenant, service: Service, schema: Schema, fault: str
 ) -> None:
     key, label = vocabulary(service, schema), f"Lost {fault}"
@@ -153,7 +153,7 @@ async def test_the_same_term_asked_for_at_once_is_one(tenant: Tenant, service: S
 
 @terms
 @pytest.mark.parametrize("label", ["", " ", "x" * 5000])
-async def test_a_term_nobody_can_keep_is_refused_or_kept(
+async def test_a_term_that_cannot_be_stored_is_refused_or_stored(
     tenant: Tenant, service: Service, schema: Schema, label: str
 ) -> None:
     """Never shortened in silence."""
@@ -224,7 +224,7 @@ async def test_a_path_is_made_level_by_level_and_once(tenant: Tenant, service: S
 
 @containers
 @pytest.mark.parametrize("name", ODD)
-async def test_odd_names_of_containers_are_kept_or_refused(tenant: Tenant, service: Service, name: str) -> None:
+async def test_odd_names_of_containers_are_stored_or_refused(tenant: Tenant, service: Service, name: str) -> None:
     try:
         made = await service.ensure_container(nested(tenant), (name,))
     except Rejected:
@@ -271,7 +271,7 @@ async def test_flat_containers_grow_or_say_that_they_do_not(
 @containers
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.needs("network")
-async def test_a_container_whose_answer_was_lost_is_one(tenant: Tenant, service: Service, fault: str) -> None:
+async def test_a_container_whose_response_was_lost_is_one(tenant: Tenant, service: Service, fault: str) -> None:
     kind, name = nested(tenant), f"Lost {fault}"
     await service.ensure_container(kind, (f"{name} first",))
     tenant.fail({"match": "POST *", "nth": 1, "do": fault})
@@ -386,7 +386,7 @@ async def test_batches_are_as_large_as_the_limits_of_the_instance(fresh: Fresh) 
 @fills
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
 @pytest.mark.needs("network")
-async def test_a_filling_whose_answer_was_lost_is_repeated(fresh: Fresh, fault: str) -> None:
+async def test_a_membership_whose_response_was_lost_is_repeated(fresh: Fresh, fault: str) -> None:
     tenant = fresh([*SCHEMA, *(asset(number, placements=[]) for number in range(1, 5))])
     service = tenant.connect()
     container = await bulky(tenant, service)

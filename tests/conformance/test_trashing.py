@@ -60,7 +60,7 @@ async def test_what_was_removed_comes_back_as_it_was(tenant: Tenant, service: Se
 @removes
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
 @pytest.mark.needs("network")
-async def test_a_removal_whose_answer_was_lost_never_purges(tenant: Tenant, service: Service, fault: str) -> None:
+async def test_a_removal_whose_response_was_lost_never_purges(tenant: Tenant, service: Service, fault: str) -> None:
     identity = await one(tenant, service)
     other = await one(tenant, service)
     with tenant.costs() as spent:
@@ -72,5 +72,5 @@ async def test_a_removal_whose_answer_was_lost_never_purges(tenant: Tenant, serv
 
 
 @removes
-async def test_what_is_gone_already_needs_no_removal(service: Service) -> None:
+async def test_what_is_missing_already_needs_no_removal(service: Service) -> None:
     await service.remove(NOBODY)

@@ -192,7 +192,7 @@ async def test_what_cannot_be_written_changes_nothing(tenant: Tenant, service: S
 @pytest.mark.calls(1500)
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
 @pytest.mark.needs("network")
-async def test_an_update_whose_answer_is_lost_is_repeated(
+async def test_an_update_whose_response_is_lost_is_repeated(
     tenant: Tenant, service: Service, schema: Schema, can: frozenset[str], fault: str
 ) -> None:
     fields = await values_for(service, schema, KEYS[:6], other=True)

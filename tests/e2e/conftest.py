@@ -25,15 +25,15 @@ MAPPING = HERE.parents[1] / "mappings" / "demo-a-to-e.yaml"
 ASSETS = 60 if EVERYTHING else 16
 UNDONE = (  # modules of tests whose runs are rolled back afterwards, all of them or in `make test` a part
     *("test_pairs", "test_conflicts", "test_corrections", "test_deletions", "test_delta", "test_delta_terms"),
-    *("test_migration", "test_refused_memberships", "test_guards", "test_ledger", "test_parked", "test_bad_days"),
-    *("test_duplicates", "test_exposure", "test_folder", "test_followed_plans", "test_kills", "test_names"),
-    *("test_needs", "test_ready_mappings", "test_rehearsal", "test_removed_parts", "test_round_trips"),
-    *("test_taken_away", "test_unknown_groups", "test_unknown_people"),
+    *("test_migration", "test_refused_memberships", "test_guards", "test_ledger", "test_parked"),
+    *("test_failures_during_runs", "test_duplicates", "test_exposure", "test_folder", "test_followed_plans"),
+    *("test_kills", "test_avoided_characters", "test_required_by_target", "test_ready_mappings", "test_rehearsal"),
+    *("test_removed_parts", "test_round_trips", "test_removed_state", "test_unknown_groups", "test_unknown_people"),
 )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    leave_out(config, items, HERE, but=("test_cluster_kills.py", "test_one_target.py"))
+    leave_out(config, items, HERE, but=("test_cluster_kills.py", "test_shared_target.py"))
 
 
 @pytest.fixture(autouse=True)

@@ -84,7 +84,7 @@ def labels(row: Row) -> dict[str, Any]:
     return plain | {"seen": [term["label"] for term in row["fields"]["seen"]]}
 
 
-def test_a_repair_brings_an_adopted_asset_in_line_as_the_plan_says(tmp_path: Path, target: InFolder) -> None:
+def test_a_repair_changes_an_adopted_asset_as_the_plan_says(tmp_path: Path, target: InFolder) -> None:
     job, options = tmp_path / "job.yaml", small_jobs.options(repair=True)
     plan = asyncio.run(plan_job(job, options)).as_json()
     report = asyncio.run(run_job(job, options)).as_json()

@@ -223,7 +223,7 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize(("address", "code", "words"), ADDRESSES, ids=[address for address, _, _ in ADDRESSES])
-def test_an_address_that_leads_nowhere(desk: Small, address: str, code: int, words: tuple[str, ...]) -> None:
+def test_a_url_that_leads_nowhere(desk: Small, address: str, code: int, words: tuple[str, ...]) -> None:
     url = desk.pair.source.url
     desk.secrets += ("hush-hush",)
     desk.edit(f"base_url: {url}\n", f"base_url: {address.format(port=url.rpartition(':')[2])}\n")
@@ -272,7 +272,7 @@ def test_a_mapping_that_does_not_fit(desk: Small, old: str, new: str, words: tup
     desk.ran("check", code=2).says(*words)
 
 
-def test_every_fault_of_a_mapping_at_once(desk: Small) -> None:
+def test_every_diagnostic_of_a_mapping_is_reported_at_once(desk: Small) -> None:
     path = desk.pair.folder / "mapping.yaml"
     good = path.read_text(encoding="utf-8")
     bad = good.replace("credit: {", "credits: {").replace("shotDate: {", "shotDay: {").replace("documents}", "papers}")
@@ -325,7 +325,7 @@ def test_a_value_that_does_not_fit(
         assert len(job.ends_complete("--full")) == 3
 
 
-def test_ten_thousand_letters(tmp_path: Path) -> None:
+def test_ten_thousand_characters(tmp_path: Path) -> None:
     tale = "Été 🦭 “quoted” <b>&amp;</b> \\ \t\n" * 400
     tale = tale[:10_000].strip()
     assets = [photo(1, description={"texts": {"en": tale}}), photo(2, credit=f"<p>{'y' * 10_000}</p>")]
@@ -343,7 +343,7 @@ def test_ten_thousand_letters(tmp_path: Path) -> None:
         assert len(job.ends_complete("--full")) == 2
 
 
-def test_sixteen_thousand_terms_on_both_sides(tmp_path: Path) -> None:
+def test_sixteen_thousand_terms_at_source_and_target(tmp_path: Path) -> None:
     numbers = range(16_000)
     theirs = [
         {"record": "term", "vocabulary": "subjects", "id": f"t{n}", "parent": "1", "labels": {"en": f"Subject {n}"}}

@@ -105,7 +105,7 @@ def test_some_assets_would_be_parked(tmp_path: Path) -> None:
         assert any("1 of the first 4 would be parked" in row["message"] for row in found(job, 0)["WARN"])
 
 
-def test_values_that_a_line_would_drop_are_named(desk: Small) -> None:
+def test_values_that_a_field_rule_would_drop_are_named(desk: Small) -> None:
     line = "shotDate: {from: fields.inventory, pipe: [date], on_error: drop}"
     mapped(desk, ("  inventory: {from: fields.inventory}\n", ""), ("shotDate: {from: fields.shot_date}", line))
     (row,) = [row for row in found(desk, 0)["WARN"] if row["subject"] == "values"]
@@ -126,7 +126,7 @@ def test_a_mapping_without_a_marker(desk: Small) -> None:
     found(desk, 0)
 
 
-def test_faults_of_the_mapping_are_told_one_by_one_with_their_lines(desk: Small) -> None:
+def test_diagnostics_of_the_mapping_are_reported_one_by_one_with_their_lines(desk: Small) -> None:
     mapped(desk, ("credit: {", "credits: {"), ("default: documents", "default: papers"))
     rows = found(desk, 2)["FAULT"]
     assert len(rows) == 2
@@ -150,7 +150,7 @@ def test_a_password_that_is_refused(desk: Small) -> None:
     assert "HTML" not in rows[0]["message"]
 
 
-def test_an_address_with_a_path_too_many(desk: Small) -> None:
+def test_a_url_with_a_path_too_many(desk: Small) -> None:
     url = desk.pair.source.url
     desk.edit(f"base_url: {url}\n", f"base_url: {url}/web/start\n")
     (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
@@ -194,7 +194,7 @@ def web(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("handler", [Page, Refusing])
-def test_an_address_of_a_web_site(desk: Small, handler: type[BaseHTTPRequestHandler]) -> None:
+def test_a_url_of_a_web_site(desk: Small, handler: type[BaseHTTPRequestHandler]) -> None:
     with web(handler) as url:
         desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {url}\n")
         (row,) = [row for row in found(desk, 2)["FAULT"] if row["subject"] == "source"]
@@ -209,7 +209,7 @@ def test_an_address_of_a_web_site(desk: Small, handler: type[BaseHTTPRequestHand
         ("http://127.0.0.1:9", 5, "127.0.0.1: port 9"),
     ],
 )
-def test_an_address_that_cannot_be_reached(desk: Small, address: str, code: int, words: str) -> None:
+def test_a_url_that_cannot_be_reached(desk: Small, address: str, code: int, words: str) -> None:
     desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {address}\n")
     (row,) = [row for row in found(desk, code)["FAULT"] if row["subject"] == "source"]
     assert words in row["message"]
@@ -237,7 +237,7 @@ def test_a_state_that_was_imported_has_an_export(tmp_path: Path, monkeypatch: py
         assert "was exported before the last run" in row["message"]
 
 
-def test_what_a_later_run_does_not_see_is_told(tmp_path: Path) -> None:
+def test_what_a_later_run_does_not_see_is_reported(tmp_path: Path) -> None:
     told = "changes of folders, labels, relations and names of terms alone"
     with small(tmp_path, photos(1)) as job:
         assert any(told in row["message"] for row in found(job, 0)["OK"])

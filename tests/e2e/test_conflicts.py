@@ -55,7 +55,7 @@ def ledger(job: Small) -> list[Any]:
         return [tuple(map(json.loads, row)) for row in rows]
 
 
-def test_both_sides_are_shown_and_decisions_are_applied_by_the_next_run(
+def test_both_values_of_a_conflict_are_shown_and_decisions_are_applied_by_the_next_run(
     job: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, report = job.ran("plan", "--json", code=0).data, job.run(code=4).data

@@ -110,7 +110,7 @@ FAULTS = {
 }
 
 
-def test_every_fault_of_a_list_is_named_and_nothing_is_stored(job: Small, tmp_path: Path) -> None:
+def test_every_error_in_a_list_is_named_and_nothing_is_stored(job: Small, tmp_path: Path) -> None:
     path = tmp_path / "errors.csv"
     for column, (wrong, message) in FAULTS.items():
         listed(job, path)
@@ -126,7 +126,7 @@ def test_every_fault_of_a_list_is_named_and_nothing_is_stored(job: Small, tmp_pa
     job.ran("errors", "--forget", "nope", "--corrections", code=2).says("exclude each other")
 
 
-def test_a_line_that_lacks_a_value_is_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_field_rule_without_a_value_gets_the_corrected_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value that a service refused, too: any line of the mapping can be given, for any asset."""
     hurry(monkeypatch)
     required = ("pipe: [strip_html, trim]}", "pipe: [strip_html, trim], required: true}")

@@ -35,7 +35,7 @@ def by_title(assets: list[dict[str, Any]], title: str) -> dict[str, Any]:
     return next(asset for asset in assets if asset["fields"].get("title") == title)
 
 
-def test_a_changed_field_is_the_only_thing_written(tenants: Pair) -> None:
+def test_nothing_but_the_changed_field_is_written(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
     first = tenants.source.assets[10]["id"]
     call(
@@ -101,7 +101,7 @@ def test_an_asset_in_the_trash_is_left_alone_in_the_target(tenants: Pair) -> Non
     assert len(tenants.target.assets) == ASSETS
 
 
-def test_what_is_gone_from_the_source_is_told(tenants: Pair) -> None:
+def test_assets_that_left_the_source_are_reported(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
     first = tenants.source.assets[10]["id"]
     for address in (f"/api/dam/medias/{first}", f"/api/dam/medias/{first}?definitive=true"):
@@ -148,7 +148,7 @@ def test_a_second_run_at_the_same_time_is_refused_naming_the_first(tenants: Pair
         assert first.wait() == 0
 
 
-def test_ctrl_c_ends_cleanly_and_the_next_run_goes_on(tenants: Pair) -> None:
+def test_ctrl_c_ends_cleanly_and_the_next_run_resumes(tenants: Pair) -> None:
     first = tenants.start_until(lambda: tenants.target.writes >= 10, "run", str(tenants.job), "--no-progress")
     first.send_signal(2)
     assert first.wait() == 5

@@ -143,7 +143,7 @@ def test_a_verification_finds_it_first_and_the_run_after_leaves_it_parked(tmp_pa
         assert living(job.pair.target) == ["Picture 9"]
 
 
-def test_what_a_person_puts_back_is_made_anew_and_stays_where_nothing_is_removed(tmp_path: Path) -> None:
+def test_a_removed_duplicate_that_a_person_retries_is_created_again_and_stays(tmp_path: Path) -> None:
     with duplicating(tmp_path, [picture(1, 7), picture(2, 7)]) as job:
         job.run()
         pass_by(job, 2 * WINDOW)
@@ -156,7 +156,7 @@ def test_what_a_person_puts_back_is_made_anew_and_stays_where_nothing_is_removed
         assert len(living(job.pair.target)) == 2
 
 
-def test_a_library_that_stays_is_settled_by_a_listing_and_costs_nothing_after(tmp_path: Path) -> None:
+def test_probation_of_assets_that_stay_ends_with_one_listing_and_costs_nothing_after(tmp_path: Path) -> None:
     with duplicating(tmp_path, [picture(each, each) for each in range(1, 9)]) as job:
         job.run()
         pass_by(job, 2 * WINDOW)

@@ -197,7 +197,7 @@ def test_what_is_written_closed_is_seen_by_nobody_until_it_is_accepted(pair: Pai
     assert Looked.after_run(pair, full=True).report["operations"] == {}
 
 
-def test_a_restriction_that_comes_later_is_carried_or_told(pair: Pair) -> None:
+def test_a_restriction_that_is_added_later_is_carried_or_reported(pair: Pair) -> None:
     first = Looked.after_run(pair)
     if not closes(pair.job):
         pytest.skip("the source cannot hide one of its assets")

@@ -107,7 +107,7 @@ def test_the_terminal_and_the_page_list_the_rules(job: Small) -> None:
     assert ARCHIVED in page.read_text(encoding="utf-8")
 
 
-def test_an_asset_that_is_archived_later_is_told_and_not_written_over(job: Small) -> None:
+def test_an_asset_that_is_archived_later_is_reported_and_not_overwritten(job: Small) -> None:
     job.accept(ACCEPT)
     job.run()
     job.edit(JOB_LINE, "policy: {}")

@@ -135,7 +135,7 @@ def test_a_new_secret_of_the_same_user(moved: Small) -> None:
     users["dam-sync"] = good
 
 
-def test_another_tenant_and_another_address_of_the_same(moved: Small) -> None:
+def test_another_tenant_stops_a_run_and_another_url_of_the_same_does_not(moved: Small) -> None:
     """One service is known by its address, the other by the name in its token."""
     source, target = moved.pair.source.url, moved.pair.target.url
     with edited(moved, (f"base_url: {target}", f"base_url: {target.replace('127.0.0.1', 'localhost')}")):
@@ -185,7 +185,7 @@ def test_a_changed_schema_of_the_source(moved: Small) -> None:
     moved.run()
 
 
-def test_what_the_mapping_cannot_be_compiled_against_stays_its_fault(moved: Small) -> None:
+def test_a_mapping_that_cannot_be_compiled_against_a_schema_is_the_error_reported(moved: Small) -> None:
     fields = state_of(moved.pair.target).tenant.metadata.fields
     with changed_field(fields, "heightCm", field_type="date"):
         moved.ran("run", "--no-progress", code=2).says("heightCm", "do not fit a field of kind date")

@@ -81,7 +81,7 @@ def test_it_says_what_to_look_at_next_in_order(desk: Small, tmp_path: Path) -> N
     assert review[-1].startswith("`policy`")
 
 
-def test_without_the_variables_it_says_which_and_goes_on_later(desk: Small, tmp_path: Path) -> None:
+def test_init_without_the_variables_names_them_and_continues_later(desk: Small, tmp_path: Path) -> None:
     job = tmp_path / "museum.yaml"
     data = ran("init", str(job), *flags(desk), "--json", code=0).data
     assert (data["unset"], data["mapping"]) == (["M_A_PASSWORD", "M_E_TOKEN"], None)

@@ -26,7 +26,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
         assert made.pair.target.writes == 0
 
 
-def test_both_sides_as_data_agree_with_the_tenants(desk: Small) -> None:
+def test_inspected_source_and_target_agree_with_the_tenants(desk: Small) -> None:
     data = desk.ran("inspect", "--json", "--no-progress", code=0).data
     source, target = data["sides"]
     living = [row for row in desk.pair.source.assets if row["status"] != "trash"]

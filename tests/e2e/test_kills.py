@@ -32,7 +32,7 @@ def test_ten_kills_leave_no_trace(tenants: Pair) -> None:
     assert repeated_steps(tenants) == []
 
 
-def test_the_report_of_a_resumed_run_tells_every_loss(tenants: Pair) -> None:
+def test_the_report_of_a_resumed_run_has_every_loss(tenants: Pair) -> None:
     planned = tenants.json("plan", str(tenants.job))["losses"]
     process = tenants.start_until(
         lambda: len(tenants.target.assets) >= ASSETS // 3, "run", str(tenants.job), "--no-progress"

@@ -109,7 +109,7 @@ def test_watch_shows_what_comes_next(tmp_path: Path) -> None:
         assert page.ended() == 0, page.said
 
 
-def test_an_address_that_others_reach_is_refused(tmp_path: Path) -> None:
+def test_a_url_that_others_reach_is_refused(tmp_path: Path) -> None:
     with small(tmp_path, photos(1)) as job:
         job.ran("run", "--page", "--listen", "0.0.0.0:8088", code=2).says("can be reached from other hosts")
         assert not job.state.exists()

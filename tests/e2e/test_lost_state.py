@@ -108,7 +108,7 @@ def without_links(pair: Pair, number: int) -> list[str]:
     return sources
 
 
-def test_what_was_adopted_after_a_whole_listing_is_not_taken_for_gone(tmp_path: Path) -> None:
+def test_what_was_adopted_after_a_whole_listing_is_not_taken_for_missing(tmp_path: Path) -> None:
     with migrated(tmp_path, *ONE) as pair:
         twins = moved(pair).twins
         without_links(pair, len(twins))
@@ -145,7 +145,7 @@ def test_an_export_older_than_the_last_run_stops_the_next_one_until_adopt(tmp_pa
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_assets_that_are_linked_already_are_told_as_such(tmp_path: Path, dry_run: bool) -> None:
+def test_assets_that_are_linked_already_are_reported_as_such(tmp_path: Path, dry_run: bool) -> None:
     with migrated(tmp_path, *ONE) as pair:
         number = len(moved(pair).twins)
         report = adopted(pair, dry_run=dry_run)
@@ -301,7 +301,7 @@ def test_an_adoption_reports_only_calls_that_it_sent(tmp_path: Path) -> None:
         ("source,target,how,reason,decision\n1,2,,,link\n3,2,,,link\n", r"decided\.csv:3: 3 or 2 is in two rows"),
     ],
 )
-def test_a_list_of_decisions_with_a_fault_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_a_list_of_decisions_with_an_error_is_refused(tmp_path: Path, text: str, says: str) -> None:
     file = tmp_path / "decided.csv"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=says):

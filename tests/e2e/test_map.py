@@ -42,7 +42,7 @@ def test_a_suggestion_is_complete_and_changes_nothing(tmp_path: Path, command: C
         assert job.pair.target.assets == []
 
 
-def test_faults_and_examples_have_their_lines(tmp_path: Path, command: Command) -> None:
+def test_diagnostics_and_examples_have_their_lines(tmp_path: Path, command: Command) -> None:
     with small(tmp_path, photos(2), command=command) as job:
         path = str(job.pair.job)
         assert "fits both schemas" in alone("map", "check", path).stdout

@@ -50,7 +50,7 @@ def test_the_plan_is_what_the_run_does(tenants: Pair) -> None:
         assert abs(estimate - real) <= max(1, real * 0.01), (plan[side]["calls"], tenant.calls)
 
 
-def test_status_errors_and_state_tell_about_it(tenants: Pair) -> None:
+def test_status_errors_and_state_report_a_completed_run(tenants: Pair) -> None:
     tenants.cli("run", str(tenants.job), "--no-progress")
     status = tenants.json("status", str(tenants.job))
     assert status["now"]["linked"] == ASSETS

@@ -69,7 +69,7 @@ def test_of_a_long_history_the_end_is_shown(job: Small) -> None:
     assert (run["run"], run["command"]) == (1, "run")
 
 
-def test_what_is_not_kept_is_refused_with_what_is(job: Small) -> None:
+def test_a_report_that_is_not_stored_is_refused_with_the_stored_ones(job: Small) -> None:
     job.run("--limit", "1", code=8)
     (row,) = job.ran("report", "--json", code=0).data["reports"]
     assert (row["run"], row["result"], row["kept"]) == (1, "stopped", False)
@@ -103,7 +103,7 @@ def test_a_report_holds_no_values_where_the_ledger_holds_none(tmp_path: Path, mo
         job.ran("report", "--run", "1", "--kind", "verify", code=0).says("fields.title other value 1 8801")
 
 
-def test_adoptions_and_rollbacks_are_kept_too(job: Small) -> None:
+def test_reports_of_adoptions_and_rollbacks_are_stored_too(job: Small) -> None:
     job.run(code=4)
     job.ran("rollback", "--run", "1", "--yes", "--max-deletes", "100%", "--no-progress", code=0)
     job.ran("adopt", "--no-progress", code=0)
@@ -151,7 +151,7 @@ def rows(job: Small, query: str) -> list[tuple[bytes, ...]]:
         return connection.execute(query).fetchall()
 
 
-def test_examples_have_the_name_of_the_asset_beside_its_id(job: Small, tmp_path: Path) -> None:
+def test_examples_have_the_name_of_the_asset_next_to_its_id(job: Small, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     planned = job.ran("plan", "--json", "--no-progress", "--html", str(page), code=0).data
     names = {row["id"]: row["filename"] for row in job.pair.source.assets}
@@ -171,7 +171,7 @@ def test_examples_have_the_name_of_the_asset_beside_its_id(job: Small, tmp_path:
     job.ran("verify", code=3).says(f"photo-1.jpg ({changed})")
 
 
-def test_a_forged_report_is_refused_with_the_state_and_the_place(job: Small, tmp_path: Path) -> None:
+def test_a_forged_report_is_refused_with_the_state_and_the_position(job: Small, tmp_path: Path) -> None:
     job.run(code=4)
     ((body,),) = rows(job, "SELECT body FROM report")
     forged = json.loads(zlib.decompress(body)) | {"losses": [{"path": "tags", "rule": "not mapped", "assets": "3"}]}

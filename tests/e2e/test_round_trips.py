@@ -17,7 +17,7 @@ HOME = EVERY[0]
 
 
 @pytest.mark.parametrize("abroad", EVERY, ids=[kind[0] for kind in EVERY])
-def test_what_goes_there_comes_back(tmp_path: Path, abroad: str) -> None:
+def test_a_library_moved_there_and_back_is_the_same(tmp_path: Path, abroad: str) -> None:
     with (
         hurried(),
         tenant_of(HOME, everything()) as left,

@@ -42,7 +42,7 @@ def test_what_reads_or_writes_the_state_names_the_job_that_wrote_it(desk: Small)
         assert (command, len([note for note in notes if said in note])) == (command, told)
 
 
-def test_a_run_gives_each_reason_a_line(desk: Small) -> None:
+def test_a_run_prints_each_reason_on_a_line(desk: Small) -> None:
     with closing(sqlite3.connect(desk.state)) as connection, connection:
         connection.execute("UPDATE note SET value = '\"elsewhere\"' WHERE key LIKE 'tenant:%'")
     lines = desk.ran("run", "--no-progress", code=6).err.splitlines()

@@ -24,7 +24,7 @@ def stopped(job: Small) -> dict[str, object]:
     return dict(found)
 
 
-def test_the_reason_of_each_stop_is_kept_until_the_next_run(tmp_path: Path) -> None:
+def test_the_reason_of_each_stop_is_stored_until_the_next_run(tmp_path: Path) -> None:
     with small(tmp_path, photos(20)) as job:
         job.credential(TARGET, TOKEN[:-1] + "0")
         job.run(code=7)

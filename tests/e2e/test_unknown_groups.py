@@ -43,7 +43,7 @@ def mapped(pair: Pair, fate: str) -> None:
     mapping.write_text(text + line, encoding="utf-8")
 
 
-def test_they_are_dropped_and_told_where_the_mapping_says_so(pair: Pair) -> None:
+def test_unknown_groups_are_dropped_and_reported_where_the_mapping_says_so(pair: Pair) -> None:
     mapped(pair, "drop")
     findings = asyncio.run(check_job(pair.job))
     (told,) = [finding for finding in findings if finding.subject == "target groups"]

@@ -36,7 +36,7 @@ def mapped(pair: Pair, fate: str) -> None:
     mapping.write_text(text.replace(line, f"{{from: fields.author, on_error: {fate}}}"), encoding="utf-8")
 
 
-def test_they_are_dropped_and_told_where_the_mapping_says_so(pair: Pair) -> None:
+def test_unknown_people_are_dropped_and_reported_where_the_mapping_says_so(pair: Pair) -> None:
     mapped(pair, "drop")
     plan, done = planned(pair), ran(pair)
     assert (done["counts"]["created"], done["counts"]["parked"]) == (3, 0)

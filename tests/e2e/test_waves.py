@@ -156,7 +156,7 @@ def test_what_one_wave_parked_stays_parked_when_another_runs(tmp_path: Path) -> 
 
 
 @only_in_full
-def test_an_asset_belongs_to_the_first_wave_and_what_is_in_none_is_told(tmp_path: Path) -> None:
+def test_an_asset_belongs_to_the_first_wave_and_what_is_in_none_is_reported(tmp_path: Path) -> None:
     with small(tmp_path, pictures()) as desk:
         (tmp_path / "pilot.csv").write_text("id\n" + "\n".join(ids_of(desk, 1, 2)), encoding="utf-8")
         in_waves(desk, "{name: pilot, select: {ids: {csv: pilot.csv}}}", f"{PRESS}}}")

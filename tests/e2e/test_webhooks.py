@@ -144,7 +144,7 @@ def test_what_was_delivered_before_a_kill_is_read_by_the_next_watch(tmp_path: Pa
 
 
 @only_in_full
-def test_an_asset_that_is_gone_parks_nothing(tmp_path: Path) -> None:
+def test_an_asset_that_no_longer_exists_parks_nothing(tmp_path: Path) -> None:
     async def act(watch: Watched) -> None:
         known = await asyncio.to_thread(lambda: moved(pair).twins)
         attributes = {"key": "zzzzzzzz", "event_type": "asset.delete", "event_time": "2026-01-01 00:00:00.000000"}

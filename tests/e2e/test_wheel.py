@@ -33,7 +33,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 
-def test_a_wheel_holds_mappings_help_and_the_mark_of_types(wheel: Path) -> None:
+def test_a_wheel_has_mappings_help_and_the_marker_of_types(wheel: Path) -> None:
     with ZipFile(wheel) as packed:
         names = set(packed.namelist())
         meta = next(name for name in names if name.endswith(".dist-info/METADATA"))

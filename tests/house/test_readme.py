@@ -97,7 +97,7 @@ def test_make_targets_have_a_help_line() -> None:
         assert re.search(rf"^{target}:.*## ", makefile, re.MULTILINE), target
 
 
-def test_exit_codes_of_errors_are_told() -> None:
+def test_exit_codes_of_errors_are_in_the_readme() -> None:
     from dam_sync.model import errors
 
     codes = {error.exit_code for error in vars(errors).values() if hasattr(error, "exit_code")}

@@ -23,7 +23,7 @@ def test_the_top_level_is_the_agreed_one() -> None:
     assert not extra
 
 
-def test_no_machine_paths_and_no_registry_hosts() -> None:
+def test_no_paths_of_one_computer_and_no_registry_hosts() -> None:
     forbidden = re.compile(r"/(?:work|root|home)/\w|pypi\." r"org|files\.python" r"hosted")
     texts = [path for path in tracked() if path.suffix in (".py", ".md", ".toml", ".yaml", "") and path.is_file()]
     wrong = [str(path) for path in texts if forbidden.search(path.read_text(encoding="utf-8", errors="replace"))]

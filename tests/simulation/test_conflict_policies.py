@@ -100,7 +100,7 @@ SAMPLE = CASES if EVERYTHING else [(kind, POLICIES[number]) for number, kind in 
 
 
 @pytest.mark.parametrize(("kind", "policy"), SAMPLE, ids=[f"{kind[0]}-{policy}" for kind, policy in SAMPLE])
-def test_every_value_is_settled_by_the_policy(tmp_path: Path, kind: str, policy: str) -> None:
+def test_every_conflict_is_resolved_by_the_policy(tmp_path: Path, kind: str, policy: str) -> None:
     edits = both(kind)
     with scene(tmp_path, kind, edits, conflicts=policy, exposure=REOPENS) as made:
         made.edit()
@@ -172,7 +172,7 @@ def test_a_decision_that_would_show_an_asset_to_more_people_is_not_taken_and_ask
         assert results(made.run()) == {"expiry": "source"}
 
 
-def test_a_decision_lapses_if_a_side_changes_again(tmp_path: Path) -> None:
+def test_a_decision_lapses_if_source_or_target_changes_again(tmp_path: Path) -> None:
     with scene(tmp_path, C, (NOTE,), exposure=REOPENS) as made:
         made.edit()
         made.edit_source({NOTE.name: field("note", OURS)})
@@ -186,7 +186,7 @@ def test_a_decision_lapses_if_a_side_changes_again(tmp_path: Path) -> None:
         assert (row["target"], row["decision"]) == ("once more by hand", "")
 
 
-def test_what_was_kept_conflicts_again_once_the_source_changes_it_again(tmp_path: Path) -> None:
+def test_an_override_conflicts_again_once_the_source_changes_it_again(tmp_path: Path) -> None:
     with scene(tmp_path, C, (NOTE,), conflicts={"fields": {"note": "target"}}, exposure=REOPENS) as made:
         made.edit()
         for number in range(2):
@@ -237,7 +237,7 @@ MOMENTS = [(each, part) for part in (0.3, 0.6, 0.8, 0.97) for each in (COMMIT, C
 
 
 @pytest.mark.parametrize(("kind", "policy"), [(A, "newest")] if not EVERYTHING else [(A, "newest"), (C, "target")])
-def test_a_killed_run_settles_conflicts_as_it_would_have(tmp_path: Path, kind: str, policy: str) -> None:
+def test_a_killed_run_resolves_conflicts_as_it_would_have(tmp_path: Path, kind: str, policy: str) -> None:
     edits = (NOTE, REPLACED)
     points: list[Point | None] = [None]
     states: list[Any] = []

@@ -73,7 +73,7 @@ UNVOUCHED = {
 
 
 @pytest.mark.parametrize(("kinds", "script"), list(UNVOUCHED.values()), ids=list(UNVOUCHED))
-def test_other_bytes_that_no_digest_told_of_are_found_by_verify(
+def test_other_bytes_that_no_digest_shows_are_found_by_verify(
     tmp_path: Path, kinds: tuple[str, str], script: Script
 ) -> None:
     ending = stormed(Reference.of(Simulation(tmp_path, kinds, SEED)), [script])

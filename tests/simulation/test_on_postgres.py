@@ -48,7 +48,7 @@ def test_no_crash_leaves_a_trace(tmp_path: Path, kinds: tuple[str, str]) -> None
     assert came.crashes >= POINTS
 
 
-def test_a_crashed_process_leaves_to_the_next_also_what_is_kept_for_all_jobs(tmp_path: Path) -> None:
+def test_a_crashed_process_leaves_to_the_next_also_what_is_stored_for_all_jobs(tmp_path: Path) -> None:
     simulation = Simulation(tmp_path, ("d_templates", "e_profiles"))
     with simulation.moving() as move:
         place = place_of(move.job)

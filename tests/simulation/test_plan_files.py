@@ -124,7 +124,7 @@ def test_a_change_that_no_listing_shows_stops_the_run_at_its_asset(tmp_path: Pat
         assert len(move.target.assets) == len(move.source.assets)
 
 
-def test_assets_that_were_added_or_are_gone_are_named(tmp_path: Path) -> None:
+def test_assets_that_were_added_or_left_the_source_are_named(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)
         row = next(row for row in move.source.assets if not row["relations"])
@@ -187,7 +187,7 @@ def test_a_run_without_a_plan_that_was_killed_once_it_had_listed_makes_it_stale(
             followed(move, file)
 
 
-def test_a_term_that_the_target_got_meanwhile(tmp_path: Path) -> None:
+def test_a_container_that_the_target_got_since_refuses_the_plan(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         plan, file = planned(move)
         kind = plan.containers[0]

@@ -247,7 +247,7 @@ def test_links_that_end_too_early_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=IDS)
-def test_a_plan_tells_what_a_run_fetches_and_what_it_costs(tmp_path: Path, kinds: tuple[str, str]) -> None:
+def test_a_plan_says_what_a_run_fetches_and_estimates_its_calls(tmp_path: Path, kinds: tuple[str, str]) -> None:
     patient = {"first_look": FIRST_LOOK} if kinds[1] == "c_brandlibrary" else {}
     with Simulation(tmp_path, kinds, SEED, policy=PULL, options=patient).moving() as move:
         do, options = move.universe.do, move.universe.options

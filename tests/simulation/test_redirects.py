@@ -59,7 +59,7 @@ def test_every_old_link_has_a_new_one_or_a_reason(tmp_path: Path, kinds: tuple[s
         assert len((job.job.parent / "apache.map").read_text(encoding="utf-8").splitlines()) >= ASSETS
 
 
-def test_an_asset_that_was_not_moved_or_is_gone_says_so(tmp_path: Path) -> None:
+def test_an_asset_that_was_not_moved_or_is_missing_says_so(tmp_path: Path) -> None:
     with removing(tmp_path, ("a_hypermedia", "e_profiles")) as job:
         (first, there), *_ = job.links().items()
         job.remove([there], "target")

@@ -136,7 +136,9 @@ def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_cha
 
 
 @pytest.mark.parametrize("edited", [False, True])
-def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_is_gone(tmp_path: Path, edited: bool) -> None:
+def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_left_the_source(
+    tmp_path: Path, edited: bool
+) -> None:
     """Its values were written, its new file could not be read, and then it left the source."""
     with removing(tmp_path, ("b_documents", "d_templates"), grace="0d") as job:
         sources = gone(job)

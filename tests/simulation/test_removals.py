@@ -126,7 +126,7 @@ def test_a_stop_does_not_wait_for_the_lag_of_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("letters", sampled("bd", "be", "ad"))
-def test_what_people_placed_elsewhere_at_the_target_is_parked(tmp_path: Path, letters: str) -> None:
+def test_an_asset_that_people_added_to_another_container_of_the_target_is_parked(tmp_path: Path, letters: str) -> None:
     """Also where only the container lists its members."""
     with removing(tmp_path, pair(letters), grace="0d") as job:
         gone = first(job)

@@ -231,7 +231,7 @@ def test_a_name_that_others_gave_at_the_target_stays(tmp_path: Path, kind: str) 
 
 
 @each_able
-def test_names_that_both_changed_are_settled_by_policy(tmp_path: Path, kind: str) -> None:
+def test_names_that_both_changed_are_resolved_by_policy(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED) as made:
         renamed(made, "target", THEIRS, MEER)
         renamed(made, "source", RENAMED, OCEAN)
@@ -322,9 +322,7 @@ def test_a_name_that_others_gave_a_term_is_theirs_also_after_runs_that_met_it(tm
 
 
 @each_able
-def test_the_name_of_the_target_stands_by_policy_however_often_the_source_gives_others(
-    tmp_path: Path, kind: str
-) -> None:
+def test_the_name_of_the_target_is_used_by_policy_however_often_the_source_renames(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
         renamed(made, "target", THEIRS, MEER)
         container, term = RENAMES[made.source.kind]
@@ -338,7 +336,7 @@ def test_the_name_of_the_target_stands_by_policy_however_often_the_source_gives_
 
 
 @each_able
-def test_the_name_of_the_target_stands_by_policy(tmp_path: Path, kind: str) -> None:
+def test_the_name_of_the_target_is_used_by_policy(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, (), exposure=ACCEPTED, conflicts="target") as made:
         renamed(made, "target", THEIRS, MEER)
         renamed(made, "source", RENAMED, OCEAN)
@@ -400,7 +398,7 @@ def test_a_name_that_others_gave_a_level_above_is_theirs(tmp_path: Path) -> None
         assert f"/{RENAMED}/{OURS}" in made.names().values()
 
 
-def test_a_folder_that_moved_is_made_where_the_target_cannot_move_it(tmp_path: Path) -> None:
+def test_a_folder_that_moved_is_created_where_the_target_cannot_move_it(tmp_path: Path) -> None:
     with scene(tmp_path, "a_hypermedia", (), exposure=ACCEPTED) as made:
         folders = made.source.app.state.instance.library.folders
         spare, ours = (next(each for each in folders.by_id.values() if each.title == name) for name in ("Spare", OURS))

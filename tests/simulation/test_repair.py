@@ -65,7 +65,7 @@ def test_where_nobody_may_add_additions_are_differences_and_are_taken_away(
         assert paths(made.found(made.verify())) == left
 
 
-def test_additions_that_nobody_asks_for_are_not_told(tmp_path: Path) -> None:
+def test_additions_are_not_reported_where_the_policy_ignores_them(tmp_path: Path) -> None:
     with scene(tmp_path, KINDS["b"], (TAGS[0], ATTACHMENTS[0]), extras="ignore", exposure=REOPENS) as made:
         made.edit()
         verdict = made.verify()
@@ -92,7 +92,7 @@ def test_what_was_hidden_by_hand_is_not_shown_again_unless_the_job_accepts_it(
 
 
 @pytest.mark.parametrize("policy", ["park", "overwrite"])
-def test_a_part_that_changed_on_both_sides_is_a_conflict(tmp_path: Path, policy: str) -> None:
+def test_a_part_that_changed_at_source_and_target_is_a_conflict(tmp_path: Path, policy: str) -> None:
     with scene(tmp_path, KINDS["c"], (NOTE, TAGS[1]), conflicts=policy, exposure=REOPENS) as made:
         made.edit()
         made.change_source(lambda hand, asset: hand.service.update(asset.id, Patch(fields={"note": "at the source"})))
@@ -107,7 +107,7 @@ def test_a_part_that_changed_on_both_sides_is_a_conflict(tmp_path: Path, policy:
             assert made.verify()["clean"]
 
 
-def test_a_status_or_name_that_changed_on_both_sides_is_a_conflict_in_any_run(tmp_path: Path) -> None:
+def test_a_status_or_name_that_changed_at_source_and_target_is_a_conflict_in_any_run(tmp_path: Path) -> None:
     renamed = Edit("renamed", "filename", lambda hand, asset: _rename(hand, asset, "by hand.jpg"))
     with scene(tmp_path, KINDS["c"], (renamed,), exposure=REOPENS) as made:
         made.edit()

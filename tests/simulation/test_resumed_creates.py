@@ -173,7 +173,7 @@ def test_a_file_that_people_gave_a_partial_create_stays(
 
 @pytest.mark.parametrize("edit", ["title", "file", ""])
 @pytest.mark.parametrize("target", KINDS if EVERYTHING else ["a_hypermedia"])
-def test_a_partial_create_that_people_changed_stays_when_its_source_is_gone(
+def test_a_partial_create_that_people_changed_stays_when_its_asset_left_the_source(
     tmp_path: Path, target: str, edit: str
 ) -> None:
     with killed(tmp_path, ("a_hypermedia", target), PARTS.get(target, 0.65)) as move:
@@ -231,7 +231,9 @@ async def filled(move: Move, partial: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize("versions", ["current", "all"])
-def test_a_file_that_both_sides_changed_of_a_partial_create_is_not_replaced(tmp_path: Path, versions: str) -> None:
+def test_a_file_of_a_partial_create_that_source_and_target_changed_is_not_replaced(
+    tmp_path: Path, versions: str
+) -> None:
     with killed(tmp_path, ("a_hypermedia", "b_documents"), 0.6) as move:
         partial = unlinked(move)
         assert partial, "nothing is partial yet"

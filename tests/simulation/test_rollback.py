@@ -78,7 +78,7 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
 
 
 @pytest.mark.parametrize("letter", "de" if EVERYTHING else "e")
-def test_what_people_placed_elsewhere_stays(tmp_path: Path, letter: str) -> None:
+def test_an_asset_that_people_added_to_another_container_stays(tmp_path: Path, letter: str) -> None:
     """Also where only the container lists its members."""
     (kind,) = (each for each in KINDS if each[0] == letter)
     with removing(tmp_path, ("b_documents", kind)) as job:
@@ -221,7 +221,7 @@ def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["a_hypermedia", "b_documents", "c_brandlibrary", "d_templates"])
-def test_an_asset_whose_create_was_answered_to_nobody_is_undone_with_its_run(tmp_path: Path, target: str) -> None:
+def test_an_asset_whose_create_got_no_response_is_undone_with_its_run(tmp_path: Path, target: str) -> None:
     """It may have no marker yet, and the state does not know its id."""
     with removing(tmp_path, ("b_documents", target)) as job:
         roll_back(job, 1)
@@ -263,7 +263,7 @@ def file_of(row: Mapping[str, Any]) -> str:
 
 
 @only_in_full
-def test_a_rollback_has_a_report_that_is_kept(tmp_path: Path) -> None:
+def test_the_report_of_a_rollback_is_stored(tmp_path: Path) -> None:
     with removing(tmp_path, ("c_brandlibrary", "e_profiles")) as job:
         roll_back(job, 1)
         do, clock, storage = job.universe.do, job.universe.clock, job.universe.storage

@@ -56,7 +56,7 @@ def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str
         assert job.verify()["clean"]
 
 
-def test_a_name_that_was_given_back_in_part_is_given_back_completely(tmp_path: Path) -> None:
+def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path) -> None:
     """Service D shows a former name of a value at its assets only after a second call."""
     kind = "d_templates"
     with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:

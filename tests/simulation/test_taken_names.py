@@ -26,7 +26,7 @@ async def uploaded(move: Move, role: str, data: bytes) -> AssetId:
 
 
 @pytest.mark.parametrize("first", ["before", "between"])
-def test_a_name_that_is_taken_meanwhile_stays_with_its_asset(tmp_path: Path, first: str) -> None:
+def test_a_name_that_is_taken_in_between_stays_with_its_asset(tmp_path: Path, first: str) -> None:
     with Simulation(tmp_path, ("a_hypermedia", "e_profiles")).moving() as move:
         if first == "between":
             move.live()

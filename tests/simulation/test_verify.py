@@ -48,7 +48,7 @@ def losing(lose: Callable[[Asset], Asset]) -> type[DocumentsService]:
 
 @pytest.mark.parametrize("level", ["fields", "digest", "bytes"])
 @pytest.mark.parametrize(("path", "lose"), list(LOST.values()), ids=list(LOST))
-def test_what_is_missing_is_told(tmp_path: Path, path: str, lose: Callable[[Asset], Asset], level: str) -> None:
+def test_what_is_missing_is_reported(tmp_path: Path, path: str, lose: Callable[[Asset], Asset], level: str) -> None:
     with Simulation(tmp_path, KINDS, SEED).moving() as move:
         move.live()
         options = move.universe.options()

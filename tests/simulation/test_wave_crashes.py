@@ -47,7 +47,7 @@ class InWaves(Simulation):
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
-def test_two_waves_end_as_one_move(tmp_path: Path, kinds: tuple[str, str]) -> None:
+def test_a_move_in_two_waves_ends_as_a_move_in_one(tmp_path: Path, kinds: tuple[str, str]) -> None:
     folders = tmp_path / "whole", tmp_path / "waves"
     for folder in folders:
         folder.mkdir()

@@ -174,7 +174,7 @@ def counting() -> tuple[list[int], Callable[[Connection], int]]:
 
 
 @pytest.mark.parametrize("forwarded", [True, False], ids=["committed", "not committed"])
-async def test_after_a_commit_without_an_answer_the_server_is_asked(
+async def test_after_a_commit_without_a_response_the_server_is_asked(
     proxy: CuttingProxy, clock: SetClock, forwarded: bool
 ) -> None:
     store = await SqlStore.open(proxy.server, clock)
@@ -253,7 +253,7 @@ def until_on(outage: Outage) -> None:
         time.sleep(0.01)
 
 
-async def test_all_connections_of_a_run_bridge_one_outage(proxy: CuttingProxy, clock: SetClock) -> None:
+async def test_all_connections_of_a_run_wait_out_one_outage(proxy: CuttingProxy, clock: SetClock) -> None:
     """Not each of them its own, one after another: the run would end long after the outage was too long."""
     outage = Outage()
     show_outage(outage)
@@ -291,7 +291,7 @@ async def test_an_outage_ends_with_the_first_connection(proxy: CuttingProxy, clo
     await store.close()
 
 
-async def test_an_outage_while_a_state_is_opened_is_bridged(proxy: CuttingProxy, clock: SetClock) -> None:
+async def test_an_outage_while_a_state_is_opened_is_waited_out(proxy: CuttingProxy, clock: SetClock) -> None:
     outage = Outage()
     show_outage(outage)
     proxy.refuse()

@@ -141,7 +141,7 @@ async def test_a_pause_and_what_was_learned_reach_every_process() -> None:
         await two.close()
 
 
-async def test_concurrent_calls_are_divided_and_given_back() -> None:
+async def test_permits_for_concurrent_calls_are_divided_and_returned() -> None:
     one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
     name = SYSTEM_CLOCK.token()
     first, second = one.credential(name), two.credential(name)
@@ -186,7 +186,7 @@ async def test_a_process_that_always_has_more_to_send_leaves_others_their_part()
         await two.close()
 
 
-async def test_a_process_that_makes_no_calls_gives_back_what_others_need() -> None:
+async def test_a_process_that_makes_no_calls_returns_the_permits_that_others_need() -> None:
     one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
     name = SYSTEM_CLOCK.token()
     idle, busy = ConcurrencyLimiter(4), ConcurrencyLimiter(4)
@@ -200,7 +200,7 @@ async def test_a_process_that_makes_no_calls_gives_back_what_others_need() -> No
         await two.close()
 
 
-async def test_calls_that_wait_go_on_once_a_process_that_was_taken_for_gone_has_a_share_again() -> None:
+async def test_calls_that_wait_continue_once_a_process_that_was_taken_for_dead_has_a_share_again() -> None:
     one, two = await ServerPermits.open(started()), await ServerPermits.open(started())
     name = SYSTEM_CLOCK.token()
     most = 4444  # of this test alone: others share the table
@@ -223,7 +223,7 @@ async def test_calls_that_wait_go_on_once_a_process_that_was_taken_for_gone_has_
         await two.close()
 
 
-async def test_an_outage_is_bridged_and_a_long_one_ends_it_without_a_permit(proxy: CuttingProxy) -> None:
+async def test_an_outage_is_waited_out_and_a_long_one_ends_it_without_a_permit(proxy: CuttingProxy) -> None:
     permits = await ServerPermits.open(proxy.server, HASTY)
     schedule = permits.credential(SYSTEM_CLOCK.token())
     try:
@@ -239,7 +239,7 @@ async def test_an_outage_is_bridged_and_a_long_one_ends_it_without_a_permit(prox
         await permits.close()
 
 
-async def test_a_user_without_rights_is_told_what_to_grant() -> None:
+async def test_the_error_for_a_user_without_rights_says_what_to_grant() -> None:
     await (await ServerPermits.open(started())).close()
     execute(started(), "DROP ROLE IF EXISTS nobody_here", "CREATE ROLE nobody_here LOGIN")
     with pytest.raises(ConfigError, match=f"the schema {SCHEMA}, in which jobs share rate limits") as refused:
@@ -248,7 +248,7 @@ async def test_a_user_without_rights_is_told_what_to_grant() -> None:
     assert f'GRANT USAGE ON SCHEMA "{SCHEMA}" TO "nobody_here";' in refused.value.hint
 
 
-async def test_nothing_in_the_database_tells_the_credential() -> None:
+async def test_nothing_in_the_database_reveals_the_credential() -> None:
     permits = await ServerPermits.open(started())
     identity = f"token {SYSTEM_CLOCK.token()}"
     await permits.credential(identity).look()

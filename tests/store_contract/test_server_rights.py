@@ -52,7 +52,7 @@ def granted(limited: StateServer, database: StateServer) -> list[str]:
     return [each.strip().replace(f'"{limited.user}"', "USER") for each in grants.split(";") if each]
 
 
-async def test_a_user_who_may_create_no_schema_is_told_the_statement(
+async def test_the_error_for_a_user_who_may_create_no_schema_has_the_statement(
     limited: StateServer, database: StateServer, clock: SetClock
 ) -> None:
     with pytest.raises(ConfigError, match=f"CREATE on the database {database.database}"):
@@ -61,7 +61,7 @@ async def test_a_user_who_may_create_no_schema_is_told_the_statement(
     await (await SqlStore.open(limited, clock)).close()
 
 
-async def test_a_user_of_schemas_that_another_made_is_told_every_statement_at_once(
+async def test_the_error_for_a_user_of_schemas_that_another_made_has_every_statement(
     limited: StateServer, database: StateServer, clock: SetClock
 ) -> None:
     await made(database, clock)
@@ -103,7 +103,7 @@ def test_an_empty_schema_needs_the_right_to_fill_it(limited: StateServer, databa
     ]
 
 
-def test_a_database_that_takes_no_writes_is_told_from_missing_rights(limited: StateServer) -> None:
+def test_a_read_only_database_is_distinguished_from_missing_rights(limited: StateServer) -> None:
     execute(started(), f'ALTER ROLE "{limited.user}" SET default_transaction_read_only = on')
     with pytest.raises(ConfigError, match="takes no writes") as refused:
         refuse_unwritable(limited, (JOB,))
@@ -220,7 +220,7 @@ def test_an_outage_that_a_pooler_reports_is_an_outage(limited: StateServer, why:
     assert isinstance(explained(errors.ProtocolViolation(why), limited), StoreUnreachable)
 
 
-async def test_functions_that_the_owner_of_a_schema_made_do_not_take_the_place_of_those_of_the_server(
+async def test_functions_that_the_owner_of_a_schema_made_do_not_replace_those_of_the_server(
     database: StateServer, clock: SetClock
 ) -> None:
     """They would be executed with the rights of every user who opens the state."""

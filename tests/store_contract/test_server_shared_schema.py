@@ -113,7 +113,7 @@ def test_a_migration_that_fails_leaves_it_as_it_was(server: StateServer) -> None
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["missing", "there"])
-def test_a_session_set_up_for_another_schema_is_refused_in_words(server: StateServer, made: bool) -> None:
+def test_a_session_set_up_for_another_schema_is_refused_with_a_clear_error(server: StateServer, made: bool) -> None:
     """As two processes that begin at once may get through a pooler in transaction mode."""
     if made:
         key_of(server)

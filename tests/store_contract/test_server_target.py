@@ -96,7 +96,7 @@ async def test_what_one_creates_the_other_that_waited_finds(both: tuple[ServerTa
     assert sorted(made) == ["City", "Sea"]
 
 
-async def test_each_is_told_once_and_only_what_others_created(both: tuple[ServerTarget, ServerTarget]) -> None:
+async def test_only_what_others_created_is_reported_and_only_once(both: tuple[ServerTarget, ServerTarget]) -> None:
     one, two = both
     async with one.creating(TERMS):
         await one.begin(TERMS, [SEA])
@@ -271,7 +271,7 @@ async def test_what_failed_is_left_open_for_others_who_need_not_wait(
         assert await two.created_by_others(TERMS) == [replace(SEA, value=None)]
 
 
-async def test_an_outage_is_bridged(jobs: tuple[StateServer, StateServer], target: str) -> None:
+async def test_an_outage_is_waited_out(jobs: tuple[StateServer, StateServer], target: str) -> None:
     with closing(CuttingProxy(jobs[0])) as proxy:
         made = await joined(proxy.server, target)
         async with made.creating(TERMS):

@@ -96,7 +96,7 @@ async def test_skipped_rows_are_counted_and_not_worked(store: SqlStore) -> None:
     assert await store.gone(run.id, 10) == (0, [])
 
 
-async def test_a_payload_survives_and_is_dropped_when_settled(store: SqlStore) -> None:
+async def test_a_payload_survives_and_is_dropped_when_its_work_is_completed(store: SqlStore) -> None:
     run = await store.begin("job", "run")
     await store.set_shards(run.id, [SHARD], complete=True)
     asset = Asset(AssetId("a"), Revision("r1"), filename="été.jpg", fields={"title": "Sea"})
@@ -109,7 +109,7 @@ async def test_a_payload_survives_and_is_dropped_when_settled(store: SqlStore) -
     assert work.payload is None
 
 
-async def test_settling_carries_link_placements_and_relations(store: SqlStore) -> None:
+async def test_completing_work_stores_link_placements_and_relations(store: SqlStore) -> None:
     run = await filled(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
     place = Placement("category", ("A", "B/C"), "c9")
@@ -168,7 +168,7 @@ async def test_a_stopped_run_is_resumed_with_its_leases_free(store: SqlStore) ->
     assert len(await store.claim(run, 1, LEASE)) == 1
 
 
-async def test_a_second_process_is_refused_and_told_of_the_first(tmp_path: Path) -> None:
+async def test_a_second_process_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "job.db"
     program = """
         import asyncio, sys
@@ -212,7 +212,7 @@ async def test_a_run_taken_over_stops_the_first_process(place: Path | StateServe
     await two.close()
 
 
-async def test_a_recorded_step_is_never_called_again(store: SqlStore) -> None:
+async def test_a_recorded_write_is_never_made_again(store: SqlStore) -> None:
     run = await filled(store, "a")
     (work,) = await store.claim(run, 1, LEASE)
     calls: list[str] = []
@@ -267,7 +267,7 @@ async def test_an_old_result_is_forgotten(store: SqlStore) -> None:
     assert await journal.run("s", count, ttl=timedelta(seconds=-1)) == 1
 
 
-async def test_steps_of_done_work_go_and_those_of_parked_work_stay(store: SqlStore) -> None:
+async def test_journal_entries_of_completed_work_are_deleted_and_those_of_parked_work_stay(store: SqlStore) -> None:
     run = await filled(store, "a", "b")
 
     async def call() -> int:
@@ -337,7 +337,7 @@ async def test_one_failing_call_does_not_take_back_another(store: SqlStore) -> N
     assert (await store.get_meta("good"), await store.get_meta("also")) == (1, 2)
 
 
-async def test_a_kill_leaves_what_was_answered(tmp_path: Path) -> None:
+async def test_a_kill_leaves_what_was_acknowledged(tmp_path: Path) -> None:
     program = """
         import asyncio, sys
         from pathlib import Path
@@ -384,7 +384,9 @@ async def test_a_copy_holds_the_same(store: SqlStore, tmp_path: Path) -> None:
     ("damage", "words"),
     [("garbage", "damaged"), ("newer", "newer dam-sync"), ("url", "must be an SQLite file")],
 )
-async def test_files_that_cannot_be_used_are_refused_in_words(tmp_path: Path, damage: str, words: str) -> None:
+async def test_files_that_cannot_be_used_are_refused_with_a_clear_error(
+    tmp_path: Path, damage: str, words: str
+) -> None:
     path = tmp_path / "job.db"
     if damage == "garbage":
         path.write_bytes(b"this is not a database at all" * 100)
@@ -398,7 +400,7 @@ async def test_files_that_cannot_be_used_are_refused_in_words(tmp_path: Path, da
         await SqlStore.open(path, SystemClock())
 
 
-async def test_a_read_only_place_is_refused_in_words(tmp_path: Path) -> None:
+async def test_a_read_only_folder_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "folder-is-a-file"
     path.write_text("x")
     with pytest.raises(ConfigError, match="cannot be written"):

@@ -74,7 +74,7 @@ async def test_what_may_be_deleted_is_missed_in_the_trash_or_known(store: SqlSto
     assert [seen.source for seen in await store.sightings("b", 1, run)] == ["c"]
 
 
-async def test_deletions_are_kept_replaced_and_forgotten(store: SqlStore) -> None:
+async def test_deletions_are_stored_replaced_and_deleted(store: SqlStore) -> None:
     await moved(store, "a", "b", "c")
     for _ in range(2):
         await store.keep_deletions([gone("a"), gone("b")], ["c"])
@@ -88,7 +88,7 @@ async def test_deletions_are_kept_replaced_and_forgotten(store: SqlStore) -> Non
     assert await store.deletions() == []
 
 
-async def test_what_exists_after_all_is_neither_gone_nor_in_the_trash(store: SqlStore) -> None:
+async def test_what_exists_after_all_is_neither_missing_nor_in_the_trash(store: SqlStore) -> None:
     run = await moved(store, "a", "b")
     await listed(store, run, "a", "b", deleted=True)
     await store.keep_deletions([gone("a", IN_TRASH), gone("b", IN_TRASH)], ())
@@ -107,7 +107,7 @@ async def test_what_is_parked_for_a_cause_is_left_out(store: SqlStore) -> None:
     assert [each.source for each in await store.deletions(without="another cause")] == ["a", "b"]
 
 
-async def test_the_sample_of_existing_assets_is_spread_and_has_none_that_is_gone(store: SqlStore) -> None:
+async def test_the_sample_of_existing_assets_is_spread_and_has_none_that_is_missing(store: SqlStore) -> None:
     names = [f"{number:02}" for number in range(20)]
     assert await store.sample_existing(3) == ()
     await moved(store, *names)
@@ -118,7 +118,7 @@ async def test_the_sample_of_existing_assets_is_spread_and_has_none_that_is_gone
     assert await store.sample_existing(5) == ()
 
 
-async def test_a_removed_asset_loses_its_link_which_is_kept_aside(store: SqlStore) -> None:
+async def test_a_removed_asset_loses_its_link_which_is_archived(store: SqlStore) -> None:
     run = await moved(store, "a", "b")
     await store.keep_deletions([gone("a")], ())
     await listed(store, run, "a")
@@ -181,7 +181,7 @@ async def test_what_is_linked_again_while_it_is_listed_is_listed_and_counts_once
     assert (tally["listed"], tally["unchanged"]) == (2, 2)
 
 
-async def test_a_new_link_ends_what_is_known_of_the_trash(store: SqlStore) -> None:
+async def test_a_new_link_clears_what_is_known_of_the_trash(store: SqlStore) -> None:
     run = await moved(store, "a")
     await removed(store, run, "a")
     await listed(store, run, "a")
@@ -201,7 +201,7 @@ async def test_a_retry_says_that_it_may_be_created_again(store: SqlStore, cause:
     assert (await store.trashed(["a"]))[AssetId("a")].retried is retried, "there was no link to be kept aside"
 
 
-async def test_losses_of_the_first_visit_are_kept_by_a_second_one_of_the_same_run(store: SqlStore) -> None:
+async def test_losses_of_the_first_visit_stay_after_a_second_one_of_the_same_run(store: SqlStore) -> None:
     first, second = ({"path": path, "rule": "left out", "detail": ""} for path in ("asset", "fields.note"))
     run = await moved(store, "a")
     for again in ("while it is written", "later"):

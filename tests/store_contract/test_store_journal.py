@@ -60,7 +60,7 @@ async def test_a_result_is_recorded_whatever_it_is(store: SqlStore, result: Json
     assert await journal.get("s") == result
 
 
-async def test_what_steps_say_is_known_until_the_work_is_settled(store: SqlStore) -> None:
+async def test_journal_entries_are_known_until_the_work_is_completed(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("s", Calls({"ticket": "file_1%"}))
     assert [await store.is_recorded(text) for text in ("file_1%", "file-1", "e_1", "file__")] == [
@@ -86,7 +86,7 @@ async def test_a_write_that_was_started_is_an_entry_and_one_that_was_refused_is_
     assert not await later.has_entries("in 1_: ")
 
 
-async def test_the_ledger_has_every_recorded_step_under_its_run(store: SqlStore) -> None:
+async def test_the_ledger_has_every_recorded_write_under_its_run(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t9"))
     await store.run_journal("terms").run("term:sea", Calls({"id": "4"}), idempotent=True)
@@ -120,7 +120,7 @@ async def test_what_a_run_wrote_is_found_by_an_index(store: SqlStore) -> None:
 
 
 @pytest.mark.parametrize("error", [Transient("lost"), RuntimeError("lost"), asyncio.CancelledError()])
-async def test_a_lost_answer_leaves_the_intent_open(store: SqlStore, error: Exception) -> None:
+async def test_a_lost_response_leaves_the_intent_open(store: SqlStore, error: Exception) -> None:
     run, work = await claimed(store)
     journal, again = store.journal(work, run), Calls("again")
     with pytest.raises(type(error)):
@@ -162,7 +162,7 @@ async def test_a_refusal_after_the_write_leaves_the_intent_open(store: SqlStore,
     assert again.count == 0
 
 
-async def test_after_a_lost_answer_it_is_looked_for_first(store: SqlStore) -> None:
+async def test_after_a_lost_response_the_write_is_reconciled_first(store: SqlStore) -> None:
     run, work = await claimed(store)
     journal = store.journal(work, run)
     for name in ("there", "missing", "harmless"):
@@ -215,7 +215,7 @@ async def test_two_who_ask_at_once_share_one_call(store: SqlStore) -> None:
     assert (results, call.count) == (["t1"] * 5, 1)
 
 
-async def test_steps_may_be_taken_inside_a_step(store: SqlStore) -> None:
+async def test_a_recorded_write_may_contain_others(store: SqlStore) -> None:
     run, work = await claimed(store)
     journal, inner = store.journal(work, run), Calls("file-1")
 
@@ -309,7 +309,7 @@ async def test_a_result_that_was_not_stored_lets_nothing_follow(store: SqlStore)
     writer.guard = None
 
 
-async def test_steps_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
+async def test_journal_entries_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t1"))
     await store.complete(work, Outcome("parked", cause="InvalidValue"))
@@ -329,7 +329,7 @@ async def test_results_recorded_ahead_end_with_the_work(store: SqlStore) -> None
     assert [row.operation for row in await store.ledger(0, 9)] == ["create"]
 
 
-async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlStore) -> None:
+async def test_work_says_whether_an_earlier_attempt_left_journal_entries(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, Shard("s"), Batch(entries("a", "b"), None), ())
     works = await store.claim(run, 9, LEASE)
@@ -344,7 +344,7 @@ async def test_work_tells_whether_steps_of_an_earlier_try_are_kept(store: SqlSto
     assert (again.asset, again.begun) == ("b", False)
 
 
-async def test_steps_of_a_run_end_with_it(store: SqlStore) -> None:
+async def test_journal_entries_of_a_run_end_with_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.run_journal("terms").run("term:sea", Calls("4"), idempotent=True)
     with pytest.raises(RuntimeError):
@@ -413,7 +413,7 @@ def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPa
     assert len(target.made) <= 1
 
 
-async def test_a_write_that_is_found_done_after_a_crash_is_told_with_its_changes(store: SqlStore) -> None:
+async def test_a_write_that_is_found_done_after_a_crash_is_recorded_with_its_changes(store: SqlStore) -> None:
     """Otherwise a rollback could not undo it."""
     run, work = await claimed(store)
     changed = {"term": [{"label": "Sea"}, {"label": "Ocean"}]}

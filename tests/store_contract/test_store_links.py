@@ -69,7 +69,7 @@ async def test_a_link_comes_back_as_it_was(store: SqlStore) -> None:
     assert await store.links_by_target(["t1"]) == {}
 
 
-async def test_what_the_adopting_run_listed_is_not_gone(store: SqlStore) -> None:
+async def test_what_the_adopting_run_listed_is_not_missing(store: SqlStore) -> None:
     await settle(store, "a", "created", link=LinkRow("a", "t1"))
     await store.put_link(LinkRow("b", "t2"))
     await store.put_link(LinkRow("c", "t3"), 2)
@@ -107,7 +107,7 @@ async def test_the_name_of_a_target_asset_belongs_to_the_asset_that_is_linked_to
     assert await store.reserve_name("sea.jpg", "b") == "a"
 
 
-async def test_memberships_come_back_by_asset_and_begin_anew(store: SqlStore) -> None:
+async def test_memberships_are_read_by_asset_and_a_new_listing_starts_empty(store: SqlStore) -> None:
     await store.add_members([Membership(PRESS, (AssetId("a"), AssetId("b")))])
     await store.add_members([Membership(BEST, (AssetId("a"), AssetId("a")))])
     await store.add_members([Membership(BEST, ())])
@@ -128,7 +128,7 @@ async def reading(store: SqlStore, *found: Membership, ends: bool = True) -> Non
         await store.end_members()
 
 
-async def test_memberships_are_compared_with_the_last_reading_that_was_kept(store: SqlStore) -> None:
+async def test_memberships_are_compared_with_the_last_stored_reading(store: SqlStore) -> None:
     both, one = Membership(PRESS, (AssetId("a"), AssetId("b"))), Membership(PRESS, (AssetId("a"),))
     await reading(store, both)
     assert await store.changed_members("", 10) == ["a", "b"]
@@ -178,7 +178,7 @@ async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
     assert seen == [("c1", ("t1", "t2"), ("t0",)), ("c1", ("t3", "t4"), ()), ("c2", (), ("t1",))]
 
 
-async def test_same_paths_of_two_sides_are_two_containers(store: SqlStore) -> None:
+async def test_the_same_path_at_source_and_target_is_two_containers(store: SqlStore) -> None:
     """The same path has one id at the source and another at the target."""
     await store.add_members([Membership(Placement("category", ("Press", "2024/25"), "source"), (AssetId("a"),))])
     await settle(store, "a", placements=((PRESS, AssetId("t1"), True),))
@@ -237,7 +237,7 @@ async def test_relations_that_were_written_lead_from_asset_to_asset(store: SqlSt
     assert await store.leads("view", "e", "e")
 
 
-async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore) -> None:
+async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlStore) -> None:
     await store.put_link(LinkRow("a", "t1"))
     await store.put_link(LinkRow("b", "t2"))
     both = (PRESS, AssetId("t1"), True), (PRESS, AssetId("t2"), True)
@@ -261,7 +261,7 @@ async def test_what_the_target_refuses_is_told_and_waits_no_more(store: SqlStore
     assert len(await store.next_relations(9)) == 2
 
 
-async def test_losses_are_summed_over_all_that_a_run_settled(store: SqlStore) -> None:
+async def test_losses_are_summed_over_all_that_a_run_completed(store: SqlStore) -> None:
     cut = {"path": "fields.title", "rule": "truncate", "detail": "x"}
     tags = {"path": "tags", "rule": "not held", "detail": ""}
     await settle(store, "a", losses=[cut, cut, tags])

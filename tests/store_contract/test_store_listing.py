@@ -46,7 +46,7 @@ async def test_shards_are_added_and_keep_how_far_they_were_read(store: SqlStore)
     assert (await store.shards(run))[0] == ShardRow(ONE, None, True)
 
 
-async def test_a_listing_not_to_be_believed_is_read_anew(store: SqlStore) -> None:
+async def test_a_listing_not_to_be_believed_is_read_again(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.set_shards(run, [ONE], complete=True)
     await store.record(run, ONE, Batch(entries("a"), None), ())
@@ -145,7 +145,7 @@ async def test_unchanged_rows_are_seen_and_counted_once(store: SqlStore) -> None
     assert await store.gone(run, 9) == (1, ["c"])
 
 
-async def test_what_a_run_creates_is_not_gone_for_it(store: SqlStore) -> None:
+async def test_what_a_run_creates_is_not_missing_for_it(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
@@ -226,7 +226,7 @@ async def test_memory_is_flat_however_much_is_listed(store: SqlStore) -> None:
     assert many < few + 4 * 1024 * 1024
 
 
-async def test_a_listing_whose_parts_are_gone_is_not_complete(store: SqlStore) -> None:
+async def test_a_listing_whose_parts_are_missing_is_not_complete(store: SqlStore) -> None:
     """Earlier programs forgot the parts of an interrupted run when another command ended."""
     run = (await store.begin("museum", "run")).id
     await store.set_shards(run, [Shard("s")], complete=True)

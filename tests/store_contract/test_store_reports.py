@@ -25,7 +25,7 @@ def report(run: int, kind: str = "run", result: str = "done") -> NewReport:
     return NewReport(run, kind, "1.0", result, {"run": run, "notes": ["été"] * 1_000})
 
 
-async def test_a_run_has_one_report_and_every_verification_is_kept(store: SqlStore, clock: SetClock) -> None:
+async def test_a_run_has_one_report_and_every_verification_has_its_own(store: SqlStore, clock: SetClock) -> None:
     await store.keep_report(report(1))
     await store.keep_report(report(1, "verify", "different"))
     clock.skip(60)

@@ -30,7 +30,7 @@ async def other(store: SqlStore, clock: SetClock) -> AsyncIterator[SqlStore]:
     await opened.close()
 
 
-async def test_runs_are_numbered_and_told_newest_first(store: SqlStore, clock: SetClock) -> None:
+async def test_runs_are_numbered_and_listed_newest_first(store: SqlStore, clock: SetClock) -> None:
     first = await store.begin("museum", "run")
     assert (first.id, first.resumed, first.started_at) == (1, False, clock.now())
     clock.skip(60)
@@ -88,7 +88,7 @@ async def test_a_run_left_nothing_until_it_decided_what_to_list_or_recorded_anyt
     assert not await store.left_nothing(run.id)
 
 
-async def test_a_second_opener_is_refused_and_told_of_the_first(store: SqlStore, other: SqlStore) -> None:
+async def test_a_second_opener_is_refused_with_the_name_of_the_first(store: SqlStore, other: SqlStore) -> None:
     await store.begin("museum", "run")
     for command in ("run", "plan"):
         with pytest.raises(StoreBusy, match=rf"run 1 .* process {os.getpid()} on .*, since 2026-03-01"):
@@ -156,7 +156,7 @@ async def test_a_silent_run_is_taken_over_and_its_first_process_can_write_no_mor
     assert (await store.runs())[0].state == "done"
 
 
-async def test_the_dead_are_told_from_the_living(store: SqlStore, other: SqlStore) -> None:
+async def test_dead_processes_are_distinguished_from_live_ones(store: SqlStore, other: SqlStore) -> None:
     run = await store.begin("museum", "run")
     assert process_exists(os.getpid())
     assert not process_exists(0)
@@ -166,7 +166,7 @@ async def test_the_dead_are_told_from_the_living(store: SqlStore, other: SqlStor
     assert (await other.begin("museum", "run")).id == run.id
 
 
-async def test_a_process_on_another_machine_lives_by_its_heartbeat(
+async def test_a_process_on_another_host_is_alive_by_its_heartbeat(
     store: SqlStore, other: SqlStore, clock: SetClock
 ) -> None:
     await store.begin("museum", "run")
@@ -191,7 +191,7 @@ async def test_an_open_shard_or_row_keeps_a_run_open(store: SqlStore) -> None:
     await store.finish(run, {})
 
 
-async def test_closing_gives_the_run_back(store: SqlStore, clock: SetClock) -> None:
+async def test_closing_the_state_releases_the_run(store: SqlStore, clock: SetClock) -> None:
     first = await SqlStore.open(store.place, clock)
     run = await first.begin("museum", "run")
     await first.record(run.id, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
@@ -212,7 +212,7 @@ async def test_a_command_resumes_its_own_runs_only(store: SqlStore) -> None:
     assert (await store.begin("museum", "run")).id == whole.id
 
 
-async def test_what_was_put_back_begins_anew_in_the_next_run(store: SqlStore) -> None:
+async def test_work_to_be_retried_starts_again_in_the_next_run(store: SqlStore) -> None:
     run = (await store.begin("museum", "run")).id
     await store.record(run, Shard("s"), Batch((Entry(AssetId("a"), Revision("1")),), None), ())
     (work,) = await store.claim(run, 1, LEASE)
@@ -290,7 +290,7 @@ async def test_a_run_leaves_what_an_interrupted_rollback_undid(store: SqlStore) 
     assert not await store.undo_journal(1, "target-1", "asset-1").is_begun("undo")
 
 
-async def test_a_live_run_is_found_beside_one_that_was_killed(
+async def test_a_live_run_is_found_next_to_one_that_was_killed(
     store: SqlStore, other: SqlStore, clock: SetClock
 ) -> None:
     """The row of the killed one is the first, and stays as it is as long as nobody resumes its command."""

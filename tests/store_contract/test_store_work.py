@@ -36,7 +36,7 @@ async def listed(store: SqlStore, *names: str) -> int:
     return run
 
 
-async def test_put_back_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
+async def test_retried_work_waits_its_time_and_keeps_its_attempts(store: SqlStore, clock: SetClock) -> None:
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
     await store.retry(first, 30)
@@ -58,7 +58,7 @@ async def test_what_is_in_hand_is_not_claimed_again_though_its_lease_ran_out(sto
     await store.complete(work, Outcome("skipped"))
 
 
-async def test_settling_twice_counts_once(store: SqlStore) -> None:
+async def test_completing_work_twice_counts_once(store: SqlStore) -> None:
     run = await listed(store, "a")
     (work,) = await store.claim(run, 1, LEASE)
     place = Placement("category", ("A",), "1")
@@ -70,7 +70,7 @@ async def test_settling_twice_counts_once(store: SqlStore) -> None:
     assert await store.next_placements(10) is None
 
 
-async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(
+async def test_work_that_passed_to_another_claim_is_not_completed_by_the_first(
     place: Path | StateServer, clock: SetClock
 ) -> None:
     one = await SqlStore.open(place, clock)
@@ -85,7 +85,7 @@ async def test_work_that_passed_to_somebody_else_is_not_settled_by_the_first(
     await two.close()
 
 
-async def test_an_asset_listed_anew_while_worked_at_comes_round_again(store: SqlStore) -> None:
+async def test_an_asset_listed_again_while_it_is_claimed_is_claimed_again(store: SqlStore) -> None:
     run = await listed(store, "a")
     (work,) = await store.claim(run, 1, LEASE)
     await store.record(run, Shard("second"), Batch((entry("a", "r2"),), None), ())

@@ -139,7 +139,7 @@ async def test_a_blocking_call_ends_before_its_caller_is_cancelled(
     assert "never retrieved" not in caplog.text
 
 
-async def test_what_was_just_read_is_given_out_once_and_not_when_it_is_old() -> None:
+async def test_what_was_just_read_is_returned_once_and_not_when_it_is_old() -> None:
     clock = SteppedClock()
     read = JustRead[str](clock)
     read.put("a", "first")

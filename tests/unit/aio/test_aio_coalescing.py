@@ -60,7 +60,7 @@ async def test_one_that_is_slow_is_not_waited_for_for_ever() -> None:
         assert await asyncio.wait_for(ask(shared, "a"), 5) == "A"
 
 
-async def test_an_error_is_told_to_each_as_its_own() -> None:
+async def test_an_error_reaches_each_caller_as_its_own() -> None:
     sent = Sent()
     shared = RequestCoalescer(SystemClock(), sent, 10)
     first, second = await asyncio.gather(ask(shared, "a"), ask(shared, "refused"), return_exceptions=True)

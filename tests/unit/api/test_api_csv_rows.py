@@ -22,7 +22,7 @@ COLUMNS = ("asset", "value")
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_the_separator_and_the_mark_of_a_spreadsheet_are_understood(
+def test_the_separator_and_the_byte_order_mark_of_a_spreadsheet_are_understood(
     tmp_path: Path, delimiter: str, encoding: str
 ) -> None:
     path = tmp_path / "list.csv"
@@ -96,7 +96,7 @@ def test_a_guarded_value_has_no_formula_after_any_separator(text: str) -> None:
     assert not any(part.strip('"').startswith(tuple(STARTS)) for part in rest)
 
 
-def test_lists_have_the_mark_by_which_spreadsheets_know_utf_8(tmp_path: Path) -> None:
+def test_lists_have_the_byte_order_mark_by_which_spreadsheets_know_utf_8(tmp_path: Path) -> None:
     names = ("asset", "filename", "title", "url", "cause", "operation", "message", "hint")
     asset = {**dict.fromkeys(names, "תמונה"), "failed": [{"field": "f", "value": "海辺", "corrected": []}]}
     path = tmp_path / "errors.csv"

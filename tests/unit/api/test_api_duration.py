@@ -35,7 +35,7 @@ NOTHING = PlannedTime(
 )
 
 
-def test_the_rate_that_is_kept_is_a_little_below_the_one_allowed() -> None:
+def test_the_sustained_rate_is_a_little_below_the_one_allowed() -> None:
     assert 0.92 * 50 < sustained(50.0) < 0.98 * 50
     assert 0.9 * 5 < sustained(5.0) <= 5
     assert 0.4 < sustained(0.5) <= 0.5
@@ -85,7 +85,7 @@ def test_a_slow_source_sets_the_pace() -> None:
     assert estimate_duration(asked, RATED, FREE) == pytest.approx(5_000 / sustained(50.0, RATED.call_seconds))
 
 
-def test_what_goes_one_after_the_other_is_told_so() -> None:
+def test_work_that_is_done_in_sequence_is_estimated_so() -> None:
     made = replace(NOTHING, assets=1_000, moving=100, making=200)
     assert estimate_duration(made, FREE, FREE) == pytest.approx(200 * 0.1)
     placed = replace(NOTHING, assets=1_000, moving=100, finishing=30)

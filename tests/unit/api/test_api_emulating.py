@@ -67,7 +67,7 @@ async def test_what_is_printed_can_be_pasted_into_a_job(
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_no_secret_stands_in_the_block(name: str) -> None:
+def test_no_secret_is_in_the_block(name: str) -> None:
     shown = ready(discover()[name], "http://127.0.0.1:1", "http://127.0.0.1:2")
     lines = [line for line in shown.text().splitlines() if not line.startswith("export ")]
     block = YAML(typ="safe").load("\n".join(lines))["source"]
@@ -165,7 +165,7 @@ def test_a_catalogue_that_cannot_be_read(tmp_path: Path) -> None:
         ('[{"match": "*", "do": "empty", "when": 1}]', "fault 1 must be"),
     ],
 )
-def test_a_faults_file_that_is_broken(tmp_path: Path, text: str, words: str) -> None:
+def test_a_broken_file_of_faults_is_refused(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "faults.json"
     path.write_text(text, encoding="utf-8")
     message, hint = refused("a", "--faults", str(path))

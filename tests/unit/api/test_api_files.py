@@ -75,7 +75,7 @@ def test_a_device_is_written_to_as_it_is() -> None:
     assert DEVICE.is_char_device()
 
 
-def test_a_place_where_nothing_can_be_written_is_told_before_the_work(tmp_path: Path) -> None:
+def test_a_folder_where_nothing_can_be_written_is_reported_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be written") as told:
         prove_writable(tmp_path / "file" / "report.html", "the report")

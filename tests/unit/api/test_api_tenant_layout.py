@@ -29,7 +29,7 @@ def bare(*fields: Field, types: tuple[AssetType, ...] = ()) -> Schema:
     return Schema({field.key: field for field in fields}, types=types)
 
 
-def test_what_a_bare_tenant_has_is_left_to_it() -> None:
+def test_what_a_new_tenant_has_already_is_not_written_again() -> None:
     known = bare(replace(TITLE, types=frozenset()), types=(AssetType("Film"),))
     records = list(records_of(LAYOUT, known, "lib:"))
     assert [row["key"] for row in records if row["record"] == "field"] == ["subject"]
@@ -44,7 +44,7 @@ def test_a_built_in_field_that_differs_is_declared() -> None:
     assert [row["key"] for row in records_of(LAYOUT, known, "") if row["record"] == "field"] == ["title", "lib:subject"]
 
 
-def test_all_types_are_declared_where_one_of_a_bare_tenant_is_not_there() -> None:
+def test_all_types_are_declared_where_one_of_a_new_tenant_is_missing() -> None:
     known = bare(TITLE, types=(AssetType("Photo"), AssetType("Sound")))
     assert [row["name"] for row in records_of(LAYOUT, known, "") if row["record"] == "type"] == ["Photo", "Film"]
 

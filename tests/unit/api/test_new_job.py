@@ -60,7 +60,7 @@ def questions(typing: Typing | None, role: str = "source") -> SideQuestions:
 
 
 @pytest.mark.parametrize(("kind", "flow"), FLOWS)
-def test_every_service_and_flow_makes_a_job_that_loads(tmp_path: Path, kind: str, flow: str) -> None:
+def test_every_service_and_auth_method_makes_a_job_that_loads(tmp_path: Path, kind: str, flow: str) -> None:
     path = tmp_path / "jobs" / "museum.yaml"
     written = write_new_job(NewJob(path, side_of(kind, flow), FOLDER), None, print)
     job = load_job(path, built_in())
@@ -95,7 +95,7 @@ def test_a_person_is_asked_for_what_the_service_needs_and_again_after_a_mistake(
     assert any("no option bad" in text for text in typing.told)
 
 
-def test_an_empty_answer_where_one_is_needed_says_so() -> None:
+def test_an_empty_input_where_one_is_needed_says_so() -> None:
     typing = Typing("", "e", "", "https://api.example", "", "https://t.example", "", "E_TOKEN", "")
     assert questions(typing, "target").complete(NOTHING).base_url == "https://api.example"
     assert typing.told[:3] == [
@@ -105,7 +105,7 @@ def test_an_empty_answer_where_one_is_needed_says_so() -> None:
     ]
 
 
-def test_a_flow_with_alternatives_is_asked_for_until_it_is_complete() -> None:
+def test_an_auth_method_with_alternatives_is_asked_for_until_it_is_complete() -> None:
     typing = Typing("b", "https://b.example", "token", "login", "bob", "password", "", "type=Picture", "")
     side = questions(typing).complete(NOTHING)
     assert (side.values, side.variables) == ({"login": "bob"}, {"password": "MUSEUM_SOURCE_PASSWORD"})

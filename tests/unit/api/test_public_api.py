@@ -123,7 +123,7 @@ async def test_a_mapping_is_checked_against_two_services(tenants: tuple[Tenant, 
     assert any("nonsense" in str(fault) for fault in wrong.check(*schemas))
 
 
-async def test_everything_wrong_is_told_at_once() -> None:
+async def test_everything_wrong_is_reported_at_once() -> None:
     with pytest.raises(dam_sync.ConfigError) as caught:
         async with dam_sync.connect(TARGET, base_url="https://api.example", auth={"flow": "tokn"}, options={"x": 1}):
             pass

@@ -62,7 +62,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_a_folder_in_place_of_a_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_instead_of_a_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     done = shell(f"{COMMAND} check .", tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
@@ -72,7 +72,7 @@ def test_a_folder_in_place_of_a_file_is_named_with_what_to_do(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("arguments", "code"), [("help jobs", 1), ("check missing.yaml --json", 2)])
-def test_a_full_disk_below_standard_output_is_said_in_one_line(tmp_path: Path, arguments: str, code: int) -> None:
+def test_a_full_disk_below_standard_output_is_reported_in_one_line(tmp_path: Path, arguments: str, code: int) -> None:
     done = shell(f"{COMMAND} {arguments} > /dev/full", tmp_path)
     assert done.returncode == code
     assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()

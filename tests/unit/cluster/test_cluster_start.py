@@ -48,7 +48,7 @@ async def test_a_worker_that_dies_while_it_starts_leaves_no_other_behind() -> No
 @pytest.mark.parametrize(
     "url", ["localhost:8786", "http://127.0.0.1:8786", "tcp://127.0.0.1", "tcp://", "tcp://h:nope", "tcp://h:99999"]
 )
-async def test_what_is_no_address_of_a_scheduler_is_refused_at_once(url: str) -> None:
+async def test_what_is_no_url_of_a_scheduler_is_refused_at_once(url: str) -> None:
     with pytest.raises(ConfigError, match="is not the address of a Dask scheduler") as refused:
         async with remote_client(url):
             pass

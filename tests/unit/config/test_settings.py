@@ -104,7 +104,7 @@ def test_a_whole_job(tmp_path: Path) -> None:
         ("sqlite:///m.db", "jobs/m.db"),
     ],
 )
-def test_paths_are_meant_from_the_job_file(tmp_path: Path, state: str, path: str) -> None:
+def test_paths_are_relative_to_the_job_file(tmp_path: Path, state: str, path: str) -> None:
     assert load(tmp_path, f"{JOB}state: {state}\n").state_path == tmp_path / path
 
 
@@ -115,7 +115,7 @@ def test_a_literal_password_of_a_state_is_refused(tmp_path: Path) -> None:
     assert "pw" not in fault
 
 
-def test_a_mapping_file_in_the_place_of_a_job_file_is_named_as_one(tmp_path: Path) -> None:
+def test_a_mapping_file_instead_of_a_job_file_is_named_as_one(tmp_path: Path) -> None:
     mapping = tmp_path / "museum.mapping.yaml"
     mapping.write_text("version: 1\nfields:\n  key: {marker: true}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"mapping\.yaml is a mapping file, not a job file") as raised:
@@ -123,7 +123,7 @@ def test_a_mapping_file_in_the_place_of_a_job_file_is_named_as_one(tmp_path: Pat
     assert "whose `mapping` names it" in raised.value.hint
 
 
-def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_every_diagnostic_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
     text = """\
 version: 2
 name: my museum
@@ -281,13 +281,13 @@ def test_only_known_rules_and_words_are_taken_and_no_switch_for_all(tmp_path: Pa
         ("name: museum", "name: ../x", "museum.yaml:2:1: name: "),
     ],
 )
-def test_one_fault_at_a_time(tmp_path: Path, old: str, new: str, start: str) -> None:
+def test_one_diagnostic_at_a_time(tmp_path: Path, old: str, new: str, start: str) -> None:
     (fault,) = told(tmp_path, JOB.replace(old, new, 1))
     assert fault.startswith(start)
 
 
 @pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "127.8.9.1", "[::1]:80"])
-def test_plain_http_is_allowed_on_this_machine_and_literal_secrets_are_not(tmp_path: Path, host: str) -> None:
+def test_plain_http_is_allowed_on_this_host_and_literal_secrets_are_not(tmp_path: Path, host: str) -> None:
     text = JOB.replace("https://museum.dam.example", f"http://{host}", 1)
     assert load(tmp_path, text).source.base_url == f"http://{host}"
     (fault,) = told(tmp_path, text.replace('"${env:A_PASSWORD}"', "secret-a"))
@@ -313,7 +313,7 @@ def test_each_diagnostic_knows_its_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost.example", "128.0.0.1", "10.0.0.1", "127.0.0.1.example"])
-def test_hosts_that_only_look_like_this_machine(tmp_path: Path, host: str) -> None:
+def test_hosts_that_only_look_like_this_host(tmp_path: Path, host: str) -> None:
     (fault,) = told(tmp_path, JOB.replace("https://museum.dam.example", f"http://{host}", 1))
     assert "http:// is allowed for localhost only" in fault
 
@@ -371,7 +371,7 @@ def test_bandwidth(tmp_path: Path, text: str, bytes_: float | None) -> None:
 @pytest.mark.parametrize(
     "auth", ['{password: "Hunter2-SECRET", password: "Hunter3-SECRET"}', "{password: *Hunter2-SECRET}"]
 )
-def test_what_a_parser_tells_of_values_is_not_repeated(tmp_path: Path, auth: str) -> None:
+def test_what_a_parser_says_of_values_is_not_repeated(tmp_path: Path, auth: str) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(f"version: 1\nsource:\n  auth: {auth}\n")
     with pytest.raises(ConfigError) as told:

@@ -47,7 +47,7 @@ def test_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "export DAM_TEST_SECRET" in error.hint
 
 
-def test_from_a_file_beside_the_job(tmp_path: Path) -> None:
+def test_a_secret_is_read_from_a_file_next_to_the_job(tmp_path: Path) -> None:
     (tmp_path / "token.txt").write_text("s3cret\n")
     assert resolve_secret(reference(tmp_path, "${file:token.txt}")) == "s3cret"
     assert resolve_secret(f"${{file:{tmp_path}/token.txt}}") == "s3cret"

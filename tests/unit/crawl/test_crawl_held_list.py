@@ -8,7 +8,7 @@ from dam_sync.crawl.held_list import HeldList
 from dam_sync.model.errors import ContractBroken
 
 
-def test_so_many_bytes_of_one_list_are_kept_and_no_more() -> None:
+def test_so_many_bytes_of_one_list_are_held_in_memory_and_no_more() -> None:
     held = HeldList(largest=10_000)
     for _ in range(5):
         held.take([{"id": "x" * 1900}])

@@ -109,7 +109,7 @@ async def test_a_row_that_comes_twice_stands_for_no_other() -> None:
             await drain(scripted(pages), PageNumber(3 if len(pages) > 1 else 9))
 
 
-async def test_a_keyset_that_gives_smaller_pages_than_asked_is_no_fault() -> None:
+async def test_a_keyset_that_returns_smaller_pages_than_asked_is_no_error() -> None:
     pages = [Page(numbered(1, 2), 5), Page(numbered(3, 4), 3), Page(numbered(5), 1)]
     assert len(await drain(scripted(pages), Keyset(9, "id"))) == 5
 
@@ -122,7 +122,7 @@ async def test_a_listing_that_ends_early_is_truncated() -> None:
     assert caught.value.hint
 
 
-async def test_a_server_that_gives_smaller_pages_than_asked_is_no_silent_loss() -> None:
+async def test_a_server_that_returns_smaller_pages_than_asked_is_no_silent_loss() -> None:
     async def fetch(params: Params) -> Page:
         first = (params["page"] - 1) * 5
         return Page(rows(first, min(first + 5, 25)), 25)
@@ -136,7 +136,7 @@ async def test_a_shrinking_total_stops_a_listing_by_position() -> None:
         await drain(scripted([Page(rows(0, 10), 30), Page(rows(10, 20), 29)]), Offset(10))
 
 
-async def test_a_growing_total_is_no_fault() -> None:
+async def test_a_growing_total_is_no_error() -> None:
     pages = [Page(rows(0, 10), 15), Page(rows(10, 20), 21), Page(rows(20, 21), 21)]
     assert await drain(scripted(pages), Offset(10)) == rows(0, 21)
 
@@ -206,7 +206,7 @@ class Row(dict[str, int]):
     """An object that can be watched."""
 
 
-async def test_pages_of_rows_with_keys_are_not_kept() -> None:
+async def test_pages_of_rows_with_keys_are_not_held_in_memory() -> None:
     """Pages are compared with an earlier one; a page may take megabytes, its keys do not."""
     read: list[weakref.ref[Row]] = []
 

@@ -136,7 +136,7 @@ async def test_an_open_window_keeps_rows_dated_beyond_its_bounds() -> None:
     assert sum(len(library.select(window_of(shard))) for shard in shards) == 502
 
 
-async def test_instants_finer_than_the_grid_stay_inside() -> None:
+async def test_timestamps_finer_than_the_grid_stay_inside() -> None:
     library = Library([0.25, 10.5, 99.999])
     window = Window(START + timedelta(milliseconds=250), START + timedelta(seconds=99, milliseconds=999.5))
     shards = await cut(by_date(1), library.count, window)
@@ -156,14 +156,14 @@ async def test_a_window_without_end_needs_one() -> None:
         await cut(ByDate(START, None, SECOND, 5), Library([]).count)
 
 
-async def test_one_overfull_instant_is_told() -> None:
+async def test_one_overfull_timestamp_is_reported() -> None:
     library = Library([5] * 30 + [7])
     with pytest.raises(TruncatedListing, match="timestamp 2020-01-01T00:00:05Z has 30 assets and the service returns"):
         await cut(by_date(10), library.count)
     assert library.calls <= 2 * DAY.bit_length()
 
 
-async def test_one_overfull_instant_goes_to_the_next_partitioner() -> None:
+async def test_one_overfull_timestamp_goes_to_the_next_partitioner() -> None:
     library = Library([5] * 30 + [7, 8])
     rooms = {"a": 12, "b": 18}
 
@@ -239,7 +239,7 @@ async def test_rows_outside_all_containers_are_noticed() -> None:
         await cut(ByContainer([Placement("section", ("A",), "a")], count_in), Library([1, 2]).count)
 
 
-async def test_an_overfull_container_is_told() -> None:
+async def test_an_overfull_container_is_reported() -> None:
     async def count_in(window: Window, container: Placement) -> int:
         return 11
 

@@ -34,7 +34,7 @@ def token(key: str = "sharedkey123", algorithm: str = "HS256", **claims: object)
 # 1: entry and authentication
 
 
-def test_the_root_needs_no_credentials_and_tells_the_release(a: Tenant) -> None:
+def test_the_root_needs_no_credentials_and_shows_the_release(a: Tenant) -> None:
     answer = a.plain.get(f"{a.served.url}/api")
     assert answer.json()["release"] == "4.124.0"
     assert answer.json()["_links"]["svc:dam"]["href"] == f"{a.served.url}/api/dam"
@@ -226,7 +226,7 @@ def test_the_description_lists_the_operations(a: Tenant) -> None:
     assert any(one["path"] == "/api/dam/medias/{id}" for one in answer["apis"])
 
 
-def test_the_ground_truth_tells_what_was_loaded(a: Tenant) -> None:
+def test_the_ground_truth_has_what_was_loaded(a: Tenant) -> None:
     rows = [json.loads(line) for line in a.plain.get(f"{a.served.url}/_emulator/assets").text.splitlines()]
     assert [row["catalogue_id"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
     first = rows[0]

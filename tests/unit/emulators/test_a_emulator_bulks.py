@@ -119,7 +119,7 @@ def test_exports_and_download_requests(a: Tenant) -> None:
 # 22, 23: faults, variants
 
 
-def test_a_create_may_be_committed_and_its_answer_lost(a: Tenant) -> None:
+def test_a_create_may_be_committed_and_its_response_lost(a: Tenant) -> None:
     folder, body = a.folder("2024"), {"_links": {"from": {"href": a.upload(b"once")}}}
     a.served.app.faults.add([{"match": "POST /api/dam/folders/*/medias", "do": "reset_after", "times": 1}])
     with pytest.raises(httpx.ReadError):
@@ -149,7 +149,7 @@ def test_the_second_reading_of_everything_at_once() -> None:
         pass
 
 
-def test_equal_seeds_give_equal_addresses() -> None:
+def test_equal_seeds_give_equal_urls() -> None:
     paths = []
     for _ in range(2):
         with tenant([photo(1)]) as a:

@@ -56,7 +56,7 @@ def test_a_whole_media(a: Tenant) -> None:
     assert hashlib.md5(data).hexdigest() == media["checkSums"]["md5"]
 
 
-def test_the_language_served_is_told(a: Tenant) -> None:
+def test_the_language_served_is_in_a_header(a: Tenant) -> None:
     number = a.first_id()
 
     def served(header: str) -> tuple[str, str]:

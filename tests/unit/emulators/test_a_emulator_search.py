@@ -147,7 +147,7 @@ def test_pages_clamp_link_and_stop_at_the_window() -> None:
         )
 
 
-def test_partial_answers(a: Tenant) -> None:
+def test_partial_responses(a: Tenant) -> None:
     fields = "id,_links{self},_embedded{metadata.byId(external_key,title)},_embedded{label.byId(40)}"
     item = a.search(sort="id", size=1, fields=fields)["_embedded"]["media"][0]
     assert set(item) == {"id", "_links", "_embedded"}

@@ -57,7 +57,7 @@ def test_a_small_file_in_one_request(a: Tenant) -> None:
     assert raw.json()["fileName"] == "é.jpg"
 
 
-def test_odd_instances_answer_size_as_text_and_self_as_a_bare_string() -> None:
+def test_odd_instances_return_size_as_text_and_self_as_a_plain_string() -> None:
     with tenant(odd_descriptors=True) as a:
         made = a.http.post("/files", content=b"abc", headers={"X-SVC-FileName": "a.jpg"}).json()
         assert made["size"] == "3"
@@ -88,7 +88,7 @@ def test_a_large_file_comes_in_chunks(a: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("start", "total", "length"), [(6, 10, 2), (4, 10, 2), (5, 11, 2), (5, 10, 6)])
-def test_a_bad_range_is_refused_and_tells_what_is_expected(a: Tenant, start: int, total: int, length: int) -> None:
+def test_a_bad_range_is_refused_with_what_is_expected(a: Tenant, start: int, total: int, length: int) -> None:
     where = begin(a, 10).headers["location"]
     chunk(a, where, b"01234", 0, 10)
     answer = chunk(a, where, b"x" * length, start, total)

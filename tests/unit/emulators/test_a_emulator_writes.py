@@ -30,7 +30,7 @@ def titled(a: Tenant, number: int, text: str = "A title") -> None:
 # 10: creation
 
 
-def test_creation_by_place_of_entry(a: Tenant) -> None:
+def test_creation_by_folder_of_entry(a: Tenant) -> None:
     source = {"_links": {"from": {"href": a.upload(b"123", "a b.jpg")}}}
     answer = a.ok("POST", f"/folders/{a.folder('2024')}/medias", source)
     draft = a.get(f"/medias/{last_number(answer)}", embeddedFolders="true")
@@ -70,7 +70,7 @@ def test_xmp_versioning_attaches_unless_forced() -> None:
         assert last_number(a.ok("POST", "/medias", body, params={"forceNew": "true"})) != first
 
 
-def test_a_fresh_draft_shows_in_its_folder_on_some_instances_only() -> None:
+def test_a_new_draft_shows_in_its_folder_on_some_instances_only() -> None:
     for variant, shown in (("", 0), ("drafts-in-folder", 1)):
         with tenant([photo(1)], variant=variant, lag=30) as a:
             folder = last_number(a.ok("POST", "/folder-tree", {"title": "Staging"}))
@@ -123,7 +123,7 @@ def test_a_partial_put_clears_on_other_instances() -> None:
         assert a.ok("PUT", f"/medias/{number}", {}).json()["annotation"] == "NONE"
 
 
-def test_some_instances_answer_writes_with_nothing() -> None:
+def test_some_instances_return_nothing_for_writes() -> None:
     with tenant([photo(1)], variant="silent-writes") as a:
         answer = a.ok("PUT", f"/medias/{a.first_id()}/metadatas/external_key", {"value": "x"})
         assert (answer.status_code, answer.content) == (204, b"")
@@ -154,7 +154,7 @@ def test_some_instances_answer_writes_with_nothing() -> None:
         ("uses", [{"medium": "web"}], [{"medium": "web"}]),
     ],
 )
-def test_values_are_kept_and_cleared(shared: Tenant, field: str, value: Any, read: Any) -> None:
+def test_values_are_stored_and_cleared(shared: Tenant, field: str, value: Any, read: Any) -> None:
     where = f"/medias/{shared.first_id()}/metadatas/{field}"
     assert shared.ok("PUT", where, {"value": value}).json()["value"] == read
     assert shared.get(where)["value"] == read
@@ -200,7 +200,7 @@ def test_terms_and_lists_are_written_by_id(a: Tenant) -> None:
     assert written["_embedded"]["value"]["title"] == "London"
 
 
-def test_localized_fields_are_kept_by_language(a: Tenant) -> None:
+def test_localized_fields_are_stored_by_language(a: Tenant) -> None:
     where = f"/medias/{a.first_id()}/metadatas/legend"
     a.ok("PUT", where, {"value": "Mer"}, headers={"Content-Language": "fr"})
     assert "value" not in a.get(where)
@@ -304,6 +304,6 @@ def test_trash_restore_and_purge(a: Tenant) -> None:
     assert a.create() > number
 
 
-def test_the_trash_may_tell_little() -> None:
+def test_the_trash_may_leave_out_its_date() -> None:
     with tenant([photo(1, status="trash")], variant="thin-trash") as a:
         assert "trashDate" not in a.get("/search/trash")["_embedded"]["media"]

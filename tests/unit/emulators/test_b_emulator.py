@@ -44,7 +44,7 @@ def test_unknown_options_are_refused() -> None:
     assert options_of({"variant": "second"}).plays >= {"lenient_body", "whole_path"}
 
 
-def test_every_address_reaches_the_same_document(read: Platform) -> None:
+def test_every_url_reaches_the_same_document(read: Platform) -> None:
     uid = read.named(2)
     for head in (API, "/site/api/v1", f"{API}/repo/default", "/site/api/v1/repo/default"):
         assert read.http.get(f"{head}/id/{uid}").json()["uid"] == uid
@@ -241,7 +241,7 @@ def test_enrichers(read: Platform) -> None:
     assert "ace" in read.get(f"/id/{read.named(1)}/@acl")["acl"][0]
 
 
-def test_unknown_things(read: Platform) -> None:
+def test_unknown_documents_schemas_and_directories(read: Platform) -> None:
     assert read.get("/id/none", 404)["message"] == "none"
     assert read.get("/path/none/such", 404)["message"] == "/none/such"
     for path in ("/config/schemas/none", "/config/types/none", "/config/facets/none"):
@@ -397,7 +397,7 @@ def test_versions_are_under_nothing_in_the_repository(read: Platform, opened: Op
     assert len(opened(variant="index").uids(under)) == 2
 
 
-def test_an_index_lags_and_serves_what_is_gone(opened: Open) -> None:
+def test_an_index_lags_and_serves_what_was_deleted(opened: Open) -> None:
     platform = opened(variant="index", lag=5.0)
     query = f"{ALL} WHERE lib:note = 'new' ORDER BY ecm:uuid"
     platform.create("one", lib__note="new")

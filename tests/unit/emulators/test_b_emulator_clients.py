@@ -38,12 +38,12 @@ def test_a_blob_attached_without_an_xpath_replaces_the_file(platform: Platform) 
 
 
 @pytest.mark.parametrize("path", ["/query/NXQL", "/query", "/search/lang/NXQL/execute"])
-def test_a_query_by_its_older_address(platform: Platform, path: str) -> None:
+def test_a_query_by_its_older_url(platform: Platform, path: str) -> None:
     found = platform.get(path, query=PHOTOS, pageSize=3)
     assert (found["resultsCount"], found["currentPageSize"]) == (8, 3)
 
 
-def test_a_provider_by_its_older_address(platform: Platform) -> None:
+def test_a_provider_by_its_older_url(platform: Platform) -> None:
     assert platform.get("/query/default_search")["entity-type"] == "documents"
     assert platform.http.get(f"{API}/query/no_such_provider").status_code in (400, 404)
 
@@ -117,7 +117,7 @@ def test_users_and_groups_are_changed_and_removed(platform: Platform) -> None:
         assert platform.http.delete(f"{API}{path}").status_code == 404
 
 
-def test_people_are_administrators_affair(opened: Open) -> None:
+def test_only_administrators_change_people_and_groups(opened: Open) -> None:
     platform = opened(users=[{"name": "eve", "password": "p"}])
     with platform.client(auth=("eve", "p")) as eve:
         assert eve.put(f"{API}/group/members", json={"grouplabel": "x"}).status_code == 403

@@ -114,7 +114,7 @@ def test_a_wrong_chunk_means_starting_over(platform: Platform) -> None:
     assert chunk(platform, batch, 0, b"abc").json()["uploadedChunkIds"] == [0]
 
 
-def test_chunks_before_the_2021_line(opened: Open) -> None:
+def test_chunks_before_the_2021_releases(opened: Open) -> None:
     platform = opened(variant="ancient")
     assert chunk(platform, platform.batch(), 0, b"abc").status_code == 308
 

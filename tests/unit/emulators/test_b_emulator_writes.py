@@ -230,7 +230,7 @@ def test_a_crash_leaves_the_key_stuck(opened: Open) -> None:
     assert keyed(platform, "k").status_code == 201
 
 
-def test_a_large_answer_is_not_kept(opened: Open) -> None:
+def test_a_large_response_is_not_held_in_memory(opened: Open) -> None:
     platform = opened(replay_bytes=100)
     assert [keyed(platform, "k").status_code for _ in range(2)] == [201, 409]
 

@@ -154,7 +154,7 @@ def test_per_is_a_hundred_unless_asked_and_at_most_three_thousand(start: Start) 
         rig.get(path, 400, **bad)
 
 
-def test_an_order_needs_both_halves_and_ties_go_by_id(start: Start) -> None:
+def test_an_order_needs_field_and_direction_and_ties_go_by_id(start: Start) -> None:
     rig = start(*rows("c", "a"), *rows("b", imported_at="2026-02-01T00:00:00Z"))
     path = f"/libraries/{rig.library}/assets"
     rig.get(path, 400, sort_by="name")
@@ -185,7 +185,7 @@ def test_a_reach_ends_long_lists_in_one_reading(start: Start) -> None:
     assert second.get(path.format(second.library), per=1)["meta"]["total_count"] == 10_050
 
 
-def test_odd_answers_of_the_second_readings(start: Start) -> None:
+def test_odd_responses_of_the_second_readings(start: Start) -> None:
     rig = start(*rows("1", "2", "3"), variant="count_only,messy,plain_errors")
     found = rig.get(f"/libraries/{rig.library}/assets", include="attachments,custom_fields")
     assert found["meta"] == {"total_count": 3}
@@ -307,7 +307,7 @@ def test_sections_labels_and_collections(start: Start) -> None:
 # -- rates and errors --------------------------------------------------------------------------------------------------
 
 
-def test_a_bucket_of_calls_for_each_key(start: Start) -> None:
+def test_each_key_has_a_rate_limit_of_its_own(start: Start) -> None:
     rig = start(rate=10, users=[{"token": "other", "level": "owner"}])
     statuses = [rig.api.get("/organizations").status_code for _ in range(21)]
     assert statuses == [200] * 20 + [429]

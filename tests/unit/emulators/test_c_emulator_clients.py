@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.services.emulated_c import Rig, asset_row
 
 
-def test_a_permission_names_its_user_in_data_or_bare_in_one_reading() -> None:
+def test_a_permission_names_its_user_in_data_or_directly_in_one_reading() -> None:
     for variant, bare in (("", False), ("bare_user", True)):
         with Rig(variant=variant) as c:
             (row, *_) = c.get(f"/libraries/{c.library}/user_permissions")["data"]

@@ -137,7 +137,7 @@ def test_chunks_that_do_not_fit_are_refused(start: Start) -> None:
     assert put(rig, address, b"x" * (CELL + 5), 0, CELL + 5).status_code == 200
 
 
-def test_less_may_be_kept_than_was_sent(start: Start) -> None:
+def test_less_may_be_stored_than_was_sent(start: Start) -> None:
     for rig in (start(), start(variant="partial_chunks")):
         if not rig.app.state.tenant.plays:
             rig.faults.add([{"match": "PUT /up/*", "do": "play:partial", "times": 1}])
@@ -163,7 +163,7 @@ def test_sessions_are_cancelled_unknown_and_old(start: Start) -> None:
     assert late.status_code == 400
 
 
-def test_a_session_may_be_told_in_a_body(start: Start) -> None:
+def test_a_session_may_be_named_in_a_body(start: Start) -> None:
     rig = start(variant="location_body")
     request = rig.get("/upload_requests")
     answer = rig.store.post(request["resumable_upload_url"], headers={"x-goog-resumable": "start"})
@@ -238,7 +238,7 @@ def test_an_identical_upload_vanishes_after_ten_minutes_where_that_is_on(start: 
     rig.get(f"/assets/{first}")
 
 
-def test_tags_made_by_a_machine_come_late(start: Start) -> None:
+def test_generated_tags_come_late(start: Start) -> None:
     rig = start(variant="auto_tags")
     key = rig.made()
     rig.world.advance(10)
@@ -253,7 +253,7 @@ def test_tags_made_by_a_machine_come_late(start: Start) -> None:
 # -- links -------------------------------------------------------------------------------------------------------------
 
 
-def test_links_are_fresh_each_time_and_expire(start: Start) -> None:
+def test_links_are_new_each_time_and_expire(start: Start) -> None:
     rig = start(asset_row("1"))
     one, other = only(rig, rig.of("1")), only(rig, rig.of("1"))
     assert one["url"] != other["url"]
@@ -290,7 +290,7 @@ def test_view_only_assets_give_no_link(start: Start) -> None:
 
 
 @pytest.mark.parametrize(("variant", "size"), [("", None), ("stale_size", 1000)])
-def test_a_new_version_takes_the_place_of_the_old_bytes(start: Start, variant: str, size: int | None) -> None:
+def test_a_new_version_replaces_the_old_bytes(start: Start, variant: str, size: int | None) -> None:
     rig = start(asset_row("1"), variant=variant)
     key = rig.of("1")
     old = only(rig, key)

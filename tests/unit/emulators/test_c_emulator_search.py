@@ -121,7 +121,7 @@ def test_what_a_search_finds(library: Rig, text: str, names: str) -> None:
     assert "".join(sorted(library.assets(search=text))) == names
 
 
-def test_keys_of_places_are_found_whole(library: Rig) -> None:
+def test_keys_of_sections_and_assets_are_found_whole(library: Rig) -> None:
     assert len(library.assets(search=f'section_key:("{library.section}" OR "x1")')) == 2
     assert library.assets(search=f"asset_key:{library.of('3')}") == ["3"]
     path = f"/sections/{library.section}/assets"
@@ -168,7 +168,7 @@ def test_lists_trail_too_where_they_come_from_the_index(start: Start) -> None:
     assert rig.assets() == ["New"]
 
 
-def test_the_lag_varies_up_to_half_a_minute_unless_told_otherwise(start: Start) -> None:
+def test_the_lag_varies_up_to_30_seconds_unless_configured_otherwise(start: Start) -> None:
     rig = start(lag=5.0, jitter=25.0)
     for number in range(12):
         rig.create({"name": f"N{number}"})
@@ -254,7 +254,7 @@ def test_subscriptions_have_a_base_and_rules_of_their_own(start: Start) -> None:
     assert rig.old.get(path, headers=headers).status_code == 404
 
 
-def test_a_new_asset_tells_of_itself_and_again_when_it_is_ready(start: Start) -> None:
+def test_a_new_asset_sends_an_event_and_another_when_it_is_ready(start: Start) -> None:
     rig = start()
     with listening(refuse=2) as (url, bodies, arrived):
         for event in ("asset.create", "asset.update", "asset.delete"):
@@ -277,7 +277,7 @@ def test_a_new_asset_tells_of_itself_and_again_when_it_is_ready(start: Start) ->
     assert told["webhook_id"]
 
 
-def test_some_edits_tell_and_some_do_not(start: Start) -> None:
+def test_some_edits_send_an_event_and_some_do_not(start: Start) -> None:
     rig = start(asset_row("1", placements=[{"kind": "collection", "path": ["Logo Kit"]}]))
     second = start(
         asset_row("1", placements=[{"kind": "collection", "path": ["Logo Kit"]}]), variant="collection_events"
@@ -293,7 +293,7 @@ def test_some_edits_tell_and_some_do_not(start: Start) -> None:
         assert [row["event"] for row in each.world.events].count("asset.update") == told
 
 
-def test_a_receiver_that_never_answers_loses_its_subscription(start: Start) -> None:
+def test_a_receiver_that_never_responds_loses_its_subscription(start: Start) -> None:
     rig = start(retry_base=0.0)
     assert rig.old.post("/webhooks", json=subscription(rig, "asset.create", "http://127.0.0.1:9/")).status_code == 200
     rig.create({"name": "N"})

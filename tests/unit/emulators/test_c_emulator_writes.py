@@ -42,7 +42,7 @@ def values(*pairs: tuple[Any, str]) -> dict[str, Any]:
 # -- assets ------------------------------------------------------------------------------------------------------------
 
 
-def test_creating_needs_an_array_a_section_and_addresses(start: Start) -> None:
+def test_creating_needs_an_array_a_section_and_urls(start: Start) -> None:
     rig = start(more_libraries=["Other"])
     path, section = f"/libraries/{rig.library}/assets", rig.section
     row = {"name": "N", "attachments": [{"url": rig.uploaded(), "filename": "a.jpg"}]}
@@ -71,7 +71,7 @@ def test_a_batch_is_all_or_nothing_and_keeps_its_order(start: Start) -> None:
     assert sorted(rig.assets()) == ["A", "B", "C", "D"]
 
 
-def test_the_same_body_twice_makes_two_assets_and_a_lost_answer_does_so_too(start: Start) -> None:
+def test_the_same_body_twice_makes_two_assets_and_a_lost_response_does_so_too(start: Start) -> None:
     rig = start()
     for _ in range(2):
         rig.create({"name": "Twin"})

@@ -68,7 +68,7 @@ def test_1_expiring_ends_all_three_tokens(api: Api) -> None:
     assert api.refused("POST", "/auth/token", {"session": body["session"]})[0] == 401
 
 
-def test_1_what_a_token_request_is_told(api: Api) -> None:
+def test_1_a_bad_token_request_is_refused_with_its_message(api: Api) -> None:
     cases = [
         ({}, 400, "Invalid Authentication Parameters"),
         ({"username": OWNER[0]}, 401, "Missing required parameter PASSWORD"),
@@ -85,7 +85,7 @@ def test_1_the_token_is_taken_raw_and_with_bearer(api: Api) -> None:
     assert api.get("/user")["userId"]
 
 
-def test_1_a_refresh_may_answer_no_refresh_token() -> None:
+def test_1_a_refresh_may_return_no_refresh_token() -> None:
     with served(schema_rows(), variant="refresh_blank") as api:
         fresh = api.post("/auth/token", {"session": api.session["session"]})
         assert fresh["session"]["refreshToken"] == ""
@@ -146,7 +146,7 @@ def test_14_a_user_sees_only_what_the_security_templates_show() -> None:
         small.close()
 
 
-def test_28_rate_headers_are_on_every_answer(api: Api) -> None:
+def test_28_rate_headers_are_on_every_response(api: Api) -> None:
     for answer in (api.http.get("/user"), api.bare.get(f"{api.served.url}/v1/user")):
         assert (answer.headers["x-ratelimit-limit"], answer.headers["x-ratelimit-reset"]) == ("60000", "60")
 

@@ -234,7 +234,7 @@ def test_2_1_readings_of_scans() -> None:
         assert page["hitCount"] == 3
 
 
-def test_25_field_names_change_from_answer_to_answer() -> None:
+def test_25_field_names_change_from_response_to_response() -> None:
     with served(library(3), variant="field_names") as api:
         rows = api.scan()["result"]
         plain, lower, stored = sorted(rows, key=lambda row: ("fileName" in row) + 2 * ("lockStatus" in row))

@@ -68,7 +68,7 @@ def checksum(api: Api, made: Any) -> str | None:
         ({"metadata": None}, "Invalid fields for metadata template"),
     ],
 )
-def test_4_what_a_create_is_told(api: Api, changes: dict[str, Any], message: str) -> None:
+def test_4_a_bad_create_is_refused_with_its_message(api: Api, changes: dict[str, Any], message: str) -> None:
     before = api.scan(includeVersions=True)["totalCount"]
     status, told = api.refused("POST", "/asset", {**api.body(), **changes})
     assert (status, told["message"]) == (403, message)
@@ -76,7 +76,7 @@ def test_4_what_a_create_is_told(api: Api, changes: dict[str, Any], message: str
     assert api.scan(includeVersions=True)["totalCount"] == before
 
 
-def test_4_a_create_without_metadata_is_told(api: Api) -> None:
+def test_4_a_create_without_metadata_is_refused_with_its_message(api: Api) -> None:
     body = api.body()
     del body["metadata"]
     assert api.refused("POST", "/asset", body)[1]["message"] == "Unexpected end of JSON input"
@@ -373,7 +373,7 @@ def test_12_a_federated_asset_has_no_original() -> None:
         assert api.refused("POST", f"/asset/{plain}/technical-metadata", {}) == (400, "Asset is not federated")
 
 
-def test_23_a_create_may_be_applied_and_its_answer_lost() -> None:
+def test_23_a_create_may_be_applied_and_its_response_lost() -> None:
     with served(schema_rows()) as api:
         body = api.body("lost.jpg")
         api.served.app.faults.add([{"match": "POST /v1/asset", "do": "reset_after", "nth": 1}])

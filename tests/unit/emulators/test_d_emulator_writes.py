@@ -219,7 +219,7 @@ def test_deleting_one_version_or_the_family(variant: str) -> None:
             assert api.made("v3.jpg", originalFileId=first["fileId"])["objectId"]
 
 
-def test_18_links_answer_each_for_itself(api: Api) -> None:
+def test_18_each_link_has_a_result_of_its_own(api: Api) -> None:
     one, two, three = (api.made(f"link-{n}.jpg") for n in (1, 2, 3))
     assert linked(api, one, two, three, {"objectId": "unknown"}) == [
         "Relationship created successfully",

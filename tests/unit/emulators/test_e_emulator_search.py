@@ -141,7 +141,7 @@ def test_5_scroll_advances_on_the_server(tenant_of: Open) -> None:
     assert tenant.http.get("/v2/assets/search/scroll", params={"scroll_id": "nonsense"}).status_code == 404
 
 
-def test_5_a_lost_scroll_answer_has_consumed_its_page(tenant_of: Open) -> None:
+def test_5_a_lost_scroll_response_has_consumed_its_page(tenant_of: Open) -> None:
     tenant = tenant_of(*(asset_row(f"n{n:02}") for n in range(25)))
     first = tenant.get("/v2/assets/search", scroll="true", limit="10")
     tenant.faults.add([{"match": "GET /v2/assets/search/scroll", "do": "reset_after", "nth": 1}])
@@ -231,7 +231,7 @@ def test_8_metadata_lists_every_field_of_its_one_type(tenant_of: Open) -> None:
 
 
 @pytest.mark.parametrize("text", ["a:(b", "a:[x]", "(", ")", "a OR", "{", "]", '"', "a:(b:c)", "[after 01/01/2020]"])
-def test_bad_queries_are_told(text: str) -> None:
+def test_bad_queries_are_refused_with_their_message(text: str) -> None:
     with pytest.raises(BadQuery):
         parse(text)
 
@@ -243,7 +243,7 @@ def test_queries_become_trees() -> None:
 
 @settings(max_examples=60)
 @given(st.text(max_size=40))
-def test_any_text_is_a_query_or_told_to_be_none(text: str) -> None:
+def test_any_text_is_a_query_or_is_refused_as_none(text: str) -> None:
     try:
         parse(text)
     except BadQuery:

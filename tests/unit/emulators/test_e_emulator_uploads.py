@@ -56,7 +56,7 @@ def test_9_malformed_forms_leave_nothing(tenant_of: Open, body: bytes) -> None:
     assert list(tenant.served.app.objects.folder.iterdir()) == []
 
 
-def test_9_upload_from_an_address(tenant_of: Open) -> None:
+def test_9_upload_from_a_url(tenant_of: Open) -> None:
     tenant = tenant_of(asset_row("a"))
     link = tenant.search()["items"][0]["_links"]["download"]
     made = tenant.uploaded("copy.jpg", url=link)
@@ -64,7 +64,7 @@ def test_9_upload_from_an_address(tenant_of: Open) -> None:
     assert tenant.upload("z.jpg", url=f"{tenant.served.storage_url}/nothing").status_code == 400
 
 
-def test_9_upload_from_an_address_that_is_read_later(tenant_of: Open) -> None:
+def test_9_upload_from_a_url_that_is_read_later(tenant_of: Open) -> None:
     """It is pending until then, and for ever where there is nothing to read."""
     tenant = tenant_of(asset_row("a"), variant="late_fetch", processing=4.0)
     link = tenant.search()["items"][0]["_links"]["download"]

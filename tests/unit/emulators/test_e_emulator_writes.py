@@ -161,7 +161,7 @@ def test_13_collections(tenant_of: Open) -> None:
         assert tenant.http.get("/v2/collections", params={"type": "global", **bad}).status_code == 400
 
 
-def test_14_trash_then_gone(tenant_of: Open) -> None:
+def test_14_trash_then_purge(tenant_of: Open) -> None:
     tenant = tenant_of(asset_row("a"))
     base = f"/v2/assets/{tenant.ids()['a']}"
     assert tenant.http.delete(f"{base}/permanent").status_code == 409

@@ -117,7 +117,7 @@ def test_truncation_sends_a_part_and_breaks(served: Served, http: httpx.Client) 
         ("garble", 200, "application/json", 529),
     ],
 )
-def test_answers_gone_wrong(
+def test_malformed_responses(
     served: Served, http: httpx.Client, do: str, status: int, kind: str | None, length: int | None
 ) -> None:
     fault(served, do, "GET *", times=1)
@@ -163,7 +163,7 @@ def test_the_ground_truth_comes_as_lines(http: httpx.Client) -> None:
     assert [json.loads(line)["id"] for line in lines] == ["1", "2"]
 
 
-def test_the_rate_limit_answers_429_and_is_counted() -> None:
+def test_the_rate_limit_returns_429_and_is_counted() -> None:
     with serve_in_thread(lambda: toy(rate=5)) as served, httpx.Client(base_url=served.url, verify=False) as http:
         statuses = [http.get("/things/1").status_code for _ in range(9)]
         assert statuses[:5] == [200] * 5
@@ -212,7 +212,7 @@ def test_the_storage_host_refuses_credentials_and_forged_links(served: Served) -
     assert not served.app.world.api_calls
 
 
-def test_public_addresses_live_as_long_as_they_resolve(served: Served) -> None:
+def test_public_urls_live_as_long_as_they_resolve(served: Served) -> None:
     blob = served.app.objects.generated(10, 1)
     served.app.objects.resolve = lambda path: Held(blob) if path == "/pub/été.jpg" else None
     with httpx.Client(base_url=served.storage_url, verify=False) as http:
@@ -251,7 +251,7 @@ async def test_in_process_a_reset_is_an_error_of_the_connection() -> None:
         assert (await http.get("/things/1")).status_code == 200
 
 
-def test_answers_carry_the_date_of_the_world(served: Served, http: httpx.Client) -> None:
+def test_responses_carry_the_date_of_the_virtual_world(served: Served, http: httpx.Client) -> None:
     before = http.get("/things/1").headers["date"]
     served.app.world.advance(400 * 86400)
     assert http.get("/things/1").headers["date"][12:16] > before[12:16]
@@ -294,7 +294,7 @@ def test_a_page_that_hides_where_it_comes_from_reaches_no_control_route(http: ht
     assert http.get("/things/1", headers={"Sec-Fetch-Site": site}).status_code == 200
 
 
-def test_own_pages_and_other_names_of_this_machine_are_let_in(served: Served, http: httpx.Client) -> None:
+def test_requests_from_own_pages_and_by_other_names_of_this_host_are_let_in(served: Served, http: httpx.Client) -> None:
     port = urlsplit(served.url).port
     for headers in ({"Origin": served.url}, {"Host": f"localhost:{port}"}, {"Sec-Fetch-Site": "none"}):
         assert http.get("/_emulator/clock", headers=headers).status_code == 200

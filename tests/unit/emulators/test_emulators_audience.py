@@ -56,7 +56,7 @@ def at(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
 
-def test_what_was_loaded_counts_as_seen_and_a_change_is_recorded_when_it_is_settled() -> None:
+def test_what_was_loaded_counts_as_seen_and_a_change_is_recorded_when_it_is_complete() -> None:
     world, shelf = Environment(clock=Still()), Shelf({"old": at(-1), "new": None})
     audience = Audience(world, shelf)
     audience.begin()

@@ -28,7 +28,7 @@ def test_which_calls_are_struck(line: dict[str, int], hits: list[int]) -> None:
     assert struck(Faults([{"match": "GET /a/*", "do": "status:503", **line}]), "GET /a/7", 6) == hits
 
 
-def test_only_matching_calls_are_seen_and_unhit_lines_are_told() -> None:
+def test_only_matching_calls_are_seen_and_unhit_faults_are_reported() -> None:
     faults = Faults([{"match": "POST /a", "do": "throttle"}, {"match": "GET *", "do": "empty"}])
     assert not faults.striking("POST /a/1")
     assert faults.unhit() == ["POST /a throttle", "GET * empty"]
@@ -38,19 +38,19 @@ def test_only_matching_calls_are_seen_and_unhit_lines_are_told() -> None:
 
 
 @pytest.mark.parametrize("line", [{"match": "*", "do": "explode"}, {"match": "*", "do": "delay:soon"}])
-def test_a_wrong_line_is_refused_and_nothing_is_added(line: dict[str, str]) -> None:
+def test_a_malformed_fault_is_refused_and_nothing_is_added(line: dict[str, str]) -> None:
     faults = Faults()
     with pytest.raises(ValueError):
         faults.add([{"match": "*", "do": "empty"}, line])
     assert faults.lines == []
 
 
-def test_an_unknown_key_of_a_line_is_refused() -> None:
+def test_an_unknown_key_of_a_fault_is_refused() -> None:
     with pytest.raises(ValueError):
         Faults([{"match": "*", "do": "empty", "when": "now"}])
 
 
-def test_the_clock_moves_by_what_it_is_told() -> None:
+def test_the_clock_moves_by_the_requested_time() -> None:
     world = Environment()
     before = world.now()
     world.advance(3600)

@@ -108,7 +108,7 @@ async def test_a_growing_file_takes_a_broken_append_back(store: ObjectStore) -> 
     assert blob.digests().md5 == hashlib.md5(b"onetwo").hexdigest()
 
 
-def test_a_signature_holds_for_its_path_verb_and_time(store: ObjectStore) -> None:
+def test_a_signature_is_valid_for_its_path_method_and_time(store: ObjectStore) -> None:
     blob = store.generated(10, 1)
     url = urlsplit(store.sign(blob, 60, "a b.jpg", "image/jpeg"))
     query = dict(parse_qsl(url.query))

@@ -16,7 +16,7 @@ def hint(most: int, opening: int | None) -> str:
 
 
 @pytest.mark.parametrize(("most", "opening", "enough"), [(30, 14, 114), (5, None, 100), (40, None, 120)])
-def test_a_budget_too_small_for_the_opening_names_one_that_leaves_calls_for_assets(
+def test_a_budget_too_small_for_the_first_calls_names_one_that_leaves_calls_for_assets(
     most: int, opening: int | None, enough: int
 ) -> None:
     assert f"allow {enough} calls or more" in hint(most, opening)

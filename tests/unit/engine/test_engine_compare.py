@@ -50,7 +50,7 @@ EVERY = Scope(
         (12345678901234567000, 1.2345678901234567e19),  # as JSON has it
     ],
 )
-def test_same_meaning(one: object, two: object) -> None:
+def test_values_of_the_same_meaning_are_equal(one: object, two: object) -> None:
     assert canonical(one) == canonical(two)  # type: ignore[arg-type]
 
 
@@ -70,7 +70,7 @@ def test_same_meaning(one: object, two: object) -> None:
         (False, None),
     ],
 )
-def test_other_meaning(one: object, two: object) -> None:
+def test_values_of_another_meaning_differ(one: object, two: object) -> None:
     assert canonical(one) != canonical(two)  # type: ignore[arg-type]
 
 
@@ -118,7 +118,7 @@ def test_every_kind_of_difference_is_named() -> None:
     assert found == expected
 
 
-def test_a_date_may_be_kept_as_an_instant() -> None:
+def test_a_date_may_be_stored_as_a_timestamp() -> None:
     kept = asset(fields={"title": "Sea", "shot": datetime(2024, 5, 1, 0, 0, tzinfo=UTC)})
     assert paths(draft(), kept) == []
 
@@ -205,7 +205,7 @@ def test_what_the_mapping_does_not_write_is_nobodys_business() -> None:
     assert added(draft(), more, Scope(frozenset({"title", "shot"}))) == []
 
 
-def test_what_the_target_gives_by_itself_was_not_added() -> None:
+def test_what_the_target_sets_by_itself_was_not_added() -> None:
     came = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
     section = Placement("category", ("Inbox",))
     given = asset(
@@ -229,7 +229,7 @@ def test_a_release_date_without_which_nobody_sees_the_asset_was_not_added() -> N
         assert [path for path, _ in added(draft(), given, EVERY)] == ["release"]
 
 
-def test_a_place_that_differs_is_not_told_twice() -> None:
+def test_a_value_that_differs_is_not_reported_twice() -> None:
     swapped = asset(fields={"subject": (Term("Sky"),)})
     wanted = draft(fields={"subject": (Term("Sea"),)})
     assert (paths(wanted, swapped), added(wanted, swapped)) == (["fields.subject"], [])

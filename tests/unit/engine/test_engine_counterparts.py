@@ -71,7 +71,7 @@ async def test_two_of_the_source_may_share_one_and_learn_its_name(store: SqlStor
     assert not await known.is_shared(known.rows[SEA.key])
 
 
-async def test_what_was_written_is_told_by_present_names(store: SqlStore) -> None:
+async def test_what_was_written_is_shown_under_current_names(store: SqlStore) -> None:
     known = await Counterparts.load(store, dry=False)
     await known.keep(replace(SEA, name=("Nature", "Ocean")))
     await known.keep(PRESS)

@@ -93,7 +93,7 @@ def test_versions_after_the_last_one_written_are_added() -> None:
     assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == Update(Patch(), FILES[1:])
 
 
-def test_when_the_last_one_written_is_gone_only_the_current_one_is_added() -> None:
+def test_when_the_last_version_written_is_missing_only_the_current_one_is_added() -> None:
     known = link(DRAFT, FileRef("gone", "a.jpg", 99))
     action = decide(asset(*FILES), DRAFT, known, ABLE, Policy())
     assert isinstance(action, Update)
@@ -202,7 +202,7 @@ def test_status_and_rights_of_an_asset_that_stays_closed_are_not_written() -> No
     assert patch_between(before, after).empty
 
 
-def test_opening_a_closed_asset_gives_it_its_whole_status_and_rights() -> None:
+def test_opening_a_closed_asset_sets_its_whole_status_and_rights() -> None:
     rights = Rights(release_at=DAY, groups=frozenset({"staff"}))
     draft = replace(DRAFT, status="published", rights=rights)
     closed = draft_to_json(replace(draft, closed=True))
@@ -226,7 +226,7 @@ def test_attachments_and_relations_that_came_later_are_brought_over() -> None:
     assert decide(now, DRAFT, known, without, Policy()) == Skip()
 
 
-def test_what_an_existing_asset_cannot_be_given_is_a_loss_and_no_call() -> None:
+def test_what_cannot_be_written_to_an_existing_asset_is_a_loss_and_no_call() -> None:
     there, here = Placement("section", ("A",), "1"), Placement("section", ("B",), "2")
     known = link(replace(DRAFT, placements=frozenset({there})))
     draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))

@@ -54,7 +54,7 @@ def test_what_the_target_still_fetches_when_a_run_ends_is_left_to_the_next_one()
     assert found == ReleaseAsset(), "it counts neither as an attempt nor as a failure"
 
 
-def test_an_upload_session_that_is_gone_is_opened_again_a_few_times() -> None:
+def test_an_expired_upload_session_is_opened_again_a_few_times() -> None:
     assert react(SessionGone("x"), item(), writing=True) == RestartAsset()
     assert isinstance(react(SessionGone("x"), item(MAX_ATTEMPTS), writing=True), ParkAsset)
     assert isinstance(react(SessionGone("x"), item()), ParkAsset), "nothing was being written"

@@ -87,7 +87,7 @@ async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> Non
     assert await desk.parked() == ["a", "b", "c"]
 
 
-async def test_another_policy_puts_back_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
+async def test_another_policy_retries_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
     desk.options = RunOptions(only=frozenset({"a"}))
     await retry_exposed(desk.session(ACCEPT))
     assert await desk.parked() == ["a", "b", "c"], "a run of single assets leaves the others"
@@ -102,7 +102,7 @@ async def test_another_mapping_does_so_as_well(desk: Desk) -> None:
     assert await desk.parked() == ["c"]
 
 
-async def test_a_release_date_that_has_come_puts_them_back_once(desk: Desk) -> None:
+async def test_assets_are_retried_once_when_their_release_date_has_come(desk: Desk) -> None:
     session = desk.session()
     for days in (3, 2, 4):
         release = desk.clock.now() + timedelta(days=days)

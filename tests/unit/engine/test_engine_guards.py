@@ -233,7 +233,7 @@ async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk)
     assert not await found(unseen_source(desk.session))
 
 
-async def test_a_target_is_empty_only_when_those_asked_for_are_gone(desk: Desk) -> None:
+async def test_a_target_is_empty_only_when_the_requested_assets_are_missing(desk: Desk) -> None:
     await linked(desk.store, 20)
     desk.target_account = Account("t", total=10)
     assert not await found(emptied_target(desk.session))
@@ -392,7 +392,7 @@ def test_changes_of_a_schema_that_the_mapping_uses(tmp_path: Path, change: str) 
     assert list(changes_between(used_of(crosswalk, source, target), used_of(crosswalk, source, target))) == []
 
 
-def test_a_line_that_came_or_went_is_no_change_of_a_schema(tmp_path: Path) -> None:
+def test_a_field_rule_that_was_added_or_removed_is_no_change_of_a_schema(tmp_path: Path) -> None:
     few, many = compiled(tmp_path, with_lines(LINES[0])), compiled(tmp_path, with_lines(*LINES) + MORE)
     one, two = used_of(few, SOURCE, TARGET), used_of(many, SOURCE, TARGET)
     assert list(changes_between(two, one, lists=False)) == []
@@ -432,7 +432,7 @@ async def test_samples_are_spread_over_all_links(store: SqlStore) -> None:
     assert len(await store.sample_links(50)) == 10
 
 
-async def test_what_is_in_the_trash_is_gone(store: SqlStore) -> None:
+async def test_what_is_in_the_trash_has_left_the_source(store: SqlStore) -> None:
     await linked(store, 3)
     run = (await store.begin("museum", "run")).id
     thrown = Entry(AssetId("s001"), "2", deleted=True)
@@ -441,7 +441,7 @@ async def test_what_is_in_the_trash_is_gone(store: SqlStore) -> None:
     assert await store.gone(run, 9) == (2, ["s001", "s002"])
 
 
-async def test_a_run_that_begins_anew_looks_at_everything_again(store: SqlStore) -> None:
+async def test_a_run_that_starts_its_listing_again_reads_everything_again(store: SqlStore) -> None:
     assert await store.is_blank()
     run = (await store.begin("museum", "run")).id
     batch = Batch((Entry(AssetId("a"), "1"), Entry(AssetId("b"), "1")), None)

@@ -39,7 +39,7 @@ def test_whatever_was_written_the_next_draft_is_made_of_it(
 
 
 @given(DRAFTS)
-def test_nothing_changes_where_only_the_wanted_was_meant(draft: Draft) -> None:
+def test_nothing_changes_where_every_intent_was_the_wanted_draft(draft: Draft) -> None:
     assert merge_patches([draft_to_json(draft)] * 2, draft).empty
     assert merge_patches([], draft).empty
 
@@ -54,7 +54,7 @@ async def test_drafts_are_remembered_in_order_and_the_same_one_once() -> None:
     assert await recorded_intents(journal) == [draft_to_json(draft) for draft in (first, second, first)]
 
 
-async def test_no_draft_is_forgotten_however_many_were_meant() -> None:
+async def test_every_recorded_intent_is_remembered_however_many_there_are() -> None:
     journal, drafts = MemoryJournal(), [Draft(None, f"{number}.jpg") for number in range(120)]
     numbers = [await record_intent(journal, draft_to_json(draft), await recorded_intents(journal)) for draft in drafts]
     assert numbers == list(range(1, 121))

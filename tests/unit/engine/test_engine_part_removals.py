@@ -79,7 +79,7 @@ def test_an_attachment_of_which_nothing_is_known_stays() -> None:
 
 
 @pytest.mark.parametrize("part", ["attachments", "relations", "versions"])
-def test_what_the_source_does_not_return_is_not_gone(part: str) -> None:
+def test_what_the_source_does_not_return_is_not_missing(part: str) -> None:
     for source, asset in (
         (READS.without(reads=[Feature[part.upper()]]), BARE),
         (READS, replace(BARE, losses=(Loss(part, "cannot be read"),))),

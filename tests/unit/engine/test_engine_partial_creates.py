@@ -73,7 +73,7 @@ def work(*, begun: bool = True) -> Work:
     return Work(1, AssetId("s-1"), "", None, True, 1, begun)
 
 
-async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None:
+async def test_a_partial_create_loses_its_marker_and_goes_to_the_trash() -> None:
     target, journal = Target("t-1"), MemoryJournal()
     journal.done["in create: file"] = ("handle", journal.now)
     session = session_of(target, journal)
@@ -83,14 +83,14 @@ async def test_what_was_half_made_loses_its_mark_and_goes_to_the_trash() -> None
     assert session.tallies.partial_creates_trashed == 1
 
 
-async def test_what_was_created_and_is_not_complete_is_known_by_its_step() -> None:
+async def test_a_partial_create_is_known_by_its_journal_entry() -> None:
     target, journal = Target(), MemoryJournal()
     journal.done["create"] = ("t-2", journal.now)
     await trash_partial_create(session_of(target, journal), work())
     assert target.story == ["unmark t-2 {'key': None}", "bin t-2"]
 
 
-async def test_what_is_in_the_trash_already_is_no_fault() -> None:
+async def test_what_is_in_the_trash_already_is_no_error() -> None:
     target, journal = Target("t-1"), MemoryJournal()
 
     async def gone(asset: AssetId, patch: Patch | None = None) -> None:
@@ -111,7 +111,7 @@ async def test_nothing_is_looked_for(why: str) -> None:
 
 
 @pytest.mark.parametrize("blow_at", range(1, 4))
-async def test_a_crash_in_between_leaves_no_asset_without_a_mark(blow_at: int) -> None:
+async def test_a_crash_in_between_leaves_no_asset_without_a_marker(blow_at: int) -> None:
     target, journal = Target("t-1"), MemoryJournal(blow_at)
     session = session_of(target, journal)
     with pytest.raises(Crash):

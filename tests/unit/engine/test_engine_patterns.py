@@ -67,7 +67,7 @@ LANGUAGES = [
 
 
 @pytest.mark.parametrize(("expected", "found", "pattern"), LANGUAGES)
-def test_texts_of_languages_are_told_apart(expected: list[str], found: list[str], pattern: str) -> None:
+def test_texts_of_languages_are_distinguished(expected: list[str], found: list[str], pattern: str) -> None:
     assert pattern_of(expected, found, localized=True) == pattern
 
 
@@ -135,7 +135,7 @@ def test_a_difference_in_long_lists_takes_time_by_their_length() -> None:
         ("file.size", "file.size"),
     ],
 )
-def test_the_place_of_a_file_has_no_number_and_no_name(path: str, place: str) -> None:
+def test_the_path_of_a_file_has_no_number_and_no_name(path: str, place: str) -> None:
     assert place_of(path) == place
 
 

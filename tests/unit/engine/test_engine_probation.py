@@ -96,7 +96,7 @@ async def test_they_are_looked_after_until_their_time_is_over_and_not_longer(ope
     assert len(target.asked) == asked
 
 
-async def test_one_that_is_gone_is_parked_with_its_twin_and_counted_in_the_run(opened: Opened) -> None:
+async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_run(opened: Opened) -> None:
     store, clock = opened
     run = await made(store, clock, "a1", "a2", "b1")
     session, target = session_of(store, clock, "t-a2")
@@ -139,7 +139,7 @@ async def test_what_was_made_again_is_no_removed_one_any_more(opened: Opened) ->
     assert await store.removals(["a"]) == {}
 
 
-async def test_work_that_is_open_stays_open_and_what_waited_for_the_gone_one_ends(opened: Opened) -> None:
+async def test_open_work_stays_open_and_memberships_of_a_removed_duplicate_end(opened: Opened) -> None:
     store, clock = opened
     run = await made(store, clock, "a")
     await store.record(run, Shard("again"), Batch(entries("a", revision="r2"), None), ())
@@ -153,7 +153,7 @@ async def test_work_that_is_open_stays_open_and_what_waited_for_the_gone_one_end
     assert (await store.tally(run))["open"] == 1
 
 
-async def test_one_that_goes_before_it_is_complete_is_told_as_such(opened: Opened) -> None:
+async def test_an_asset_removed_before_it_is_complete_is_refused_as_removed(opened: Opened) -> None:
     store, clock = opened
     session, _ = session_of(store, clock, "t-a")
     with pytest.raises(NotFound) as gone:
@@ -166,7 +166,7 @@ async def test_one_that_goes_before_it_is_complete_is_told_as_such(opened: Opene
     assert target.asked == [], "a service that removes nothing is not asked"
 
 
-async def test_a_service_that_cannot_tell_it_cheaper_is_asked_for_each() -> None:
+async def test_a_service_without_a_cheaper_call_is_asked_for_each_asset() -> None:
     class Plain:
         """Has one, lost one, and one lies in the trash."""
 

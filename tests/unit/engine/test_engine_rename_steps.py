@@ -42,7 +42,7 @@ def text(one: Path) -> str:
         ("A/M/x", "A/x", ["A/M/x >> A/x"]),
     ],
 )
-def test_a_level_above_that_is_gone_from_the_source_was_renamed(old: str, new: str, steps: list[str]) -> None:
+def test_a_level_above_that_left_the_source_was_renamed(old: str, new: str, steps: list[str]) -> None:
     assert way(old, new) == steps
 
 
@@ -91,7 +91,7 @@ def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str
         ({"B": "A"}, (), None),
     ],
 )
-def test_a_level_above_that_stands_or_lives_was_left(
+def test_a_level_above_that_exists_or_is_in_use_was_left(
     there: dict[str, str], alive: Collection[str], step: Level | None
 ) -> None:
     trees = Trees(lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive)

@@ -97,7 +97,7 @@ def test_everything_that_was_changed_is_written() -> None:
     ]
 
 
-def test_a_date_that_is_set_back_because_the_source_changed_other_rights_is_told() -> None:
+def test_a_date_that_is_set_back_because_the_source_changed_other_rights_is_reported() -> None:
     groups = replace(DRAFT, rights=replace(DRAFT.rights, groups=frozenset({"staff", "press"})))
     moved = replace(ACTUAL, rights=replace(ACTUAL.rights, expires_at=LATER + timedelta(days=1)))
     base = patch_between(draft_to_json(DRAFT), groups)
@@ -127,7 +127,7 @@ def test_what_others_added_stays_unless_nobody_may_add() -> None:
     assert strict.rights == DRAFT.rights
 
 
-def test_what_others_added_stays_beside_what_is_repaired() -> None:
+def test_what_others_added_stays_next_to_what_is_repaired() -> None:
     mixed = replace(
         ACTUAL,
         fields=fields(title=Localized({"en": "Lake", "fr": "Mer"}), subject=(Term("Sky", "2"),)),

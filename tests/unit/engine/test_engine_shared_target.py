@@ -68,7 +68,7 @@ async def test_jobs_at_once_create_each_once() -> None:
     assert [job.service.listings for job in jobs] == [1, 1, 1]  # nobody reads again what it was told
 
 
-async def test_without_telling_each_other_they_would_not() -> None:
+async def test_jobs_that_share_nothing_would_create_duplicates() -> None:
     shelf = Shelf()
     jobs = [Job(Board(), shelf, name) for name in ("one", "two")]
     await asyncio.gather(*(job.begin() for job in jobs))
@@ -128,7 +128,7 @@ async def test_what_others_created_stays_known_when_a_listing_is_behind() -> Non
     assert found.id == "t1"
 
 
-async def test_what_was_read_stands_against_what_was_told_before() -> None:
+async def test_what_was_read_overrides_what_other_jobs_reported_before() -> None:
     board, shelf = Board(), Shelf()
     ocean = Term("Ocean", "t1", ("Ocean",))
     shelf.terms.append(ocean)  # people renamed it since
@@ -174,7 +174,7 @@ async def test_what_another_job_uses_is_not_renamed() -> None:
     assert not await known.is_shared(row)
 
 
-async def test_what_others_created_is_known_though_a_listing_failed_meanwhile() -> None:
+async def test_what_others_created_is_known_though_a_listing_failed_in_between() -> None:
     board, shelf = Board(), Shelf()
     job, other = Job(board, shelf, "one"), Job(board, shelf, "other")
     await asyncio.gather(job.begin(), other.begin())

@@ -190,7 +190,7 @@ async def test_a_refused_rename_is_noted_and_a_failed_one_tried_again(life: Life
     assert why(life) == [f"{NotRenamed.REFUSED}: the list is closed"]
 
 
-async def test_one_that_is_gone_from_the_target_is_made_again(life: Life) -> None:
+async def test_a_term_that_is_missing_at_the_target_is_created_again(life: Life) -> None:
     await life.meets(SEA)
     life.target.rows.clear()
     assert await life.meets(OCEAN) == ["new Ocean Ocean"]

@@ -140,7 +140,7 @@ EDITS: dict[str, tuple[Draft, Draft]] = {
 
 
 @pytest.mark.parametrize("path", EDITS)
-def test_a_value_that_changed_at_both_services_is_a_conflict_with_both_sides(path: str) -> None:
+def test_a_value_that_changed_at_both_services_is_a_conflict_with_both_values(path: str) -> None:
     ours, theirs = EDITS[path]
     (found,) = compared(ours, asset(theirs)).conflicts()
     assert found.path == path
@@ -169,7 +169,7 @@ def test_a_status_on_the_way_of_an_attempt_of_ours_is_no_conflict() -> None:
 
 @pytest.mark.parametrize("path", EDITS)
 @pytest.mark.parametrize("policy", ConflictPolicy)
-def test_the_policy_says_which_value_stands(path: str, policy: ConflictPolicy) -> None:
+def test_the_policy_says_which_value_is_used(path: str, policy: ConflictPolicy) -> None:
     ours, theirs = EDITS[path]
     three = compared(ours, asset(theirs))
     (settled,) = taken(three, policy, Newer(Take.TARGET))
@@ -311,7 +311,7 @@ def test_only_what_replaces_a_value_needs_a_look_at_the_target() -> None:
 
 
 @pytest.mark.parametrize("path", EDITS)
-def test_what_was_kept_stands_until_the_source_changes_it_again(path: str) -> None:
+def test_an_override_lasts_until_the_source_changes_the_value_again(path: str) -> None:
     ours, theirs = EDITS[path]
     (conflict,) = compared(ours, asset(theirs)).conflicts()
     after = link(ours, kept={path: conflict.target, "fields.other": "x"})
@@ -325,7 +325,7 @@ def test_what_was_kept_stands_until_the_source_changes_it_again(path: str) -> No
     assert path not in kept_values(after, BEFORE, OLD), "the source changed it again"
 
 
-def test_a_file_that_was_kept_stands_until_the_source_has_another() -> None:
+def test_an_overriding_file_lasts_until_the_source_has_another() -> None:
     after = link(
         kept={"file": {"name": "x", "size": 5, "digests": {}}},
     )
@@ -334,7 +334,7 @@ def test_a_file_that_was_kept_stands_until_the_source_has_another() -> None:
     assert kept_values(after, BEFORE, None) == {}
 
 
-async def test_the_name_that_came_with_a_file_that_was_kept_stands_with_it() -> None:
+async def test_the_name_of_an_overriding_file_lasts_as_long_as_the_file() -> None:
     theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
     three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
     rules = ConflictRules(ConflictPolicy.TARGET)

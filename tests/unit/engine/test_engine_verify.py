@@ -16,7 +16,7 @@ def file(identity: str, name: str, size: int | None, md5: str = "") -> FileRef:
     return FileRef(identity, name, size, "application/pdf", {"md5": md5} if md5 else {})
 
 
-def test_a_name_that_is_kept_is_not_given_to_one_that_was_renamed() -> None:
+def test_a_name_still_in_use_is_not_paired_with_a_renamed_file() -> None:
     renamed, kept = file("1", "old name.pdf", 400), file("2", "a.pdf", 400)
     same, other = file("7", "a.pdf", 400), file("8", "new name.pdf", 400)
     pairs, missing, extra = paired_by_name([renamed, kept], [same, other])
@@ -108,7 +108,7 @@ def test_versions_written_before_are_no_extras_where_only_the_current_one_travel
     assert seen(pair_files(forgotten, target, forgotten.versions, link)) == ([("2", "8")], [], [])
 
 
-def test_versions_that_the_target_does_not_give_out_are_not_compared() -> None:
+def test_versions_that_the_target_does_not_return_are_not_compared() -> None:
     found = of_versions(asset(ONE, TWO), asset(copy(TWO, "8"), hidden=True))
     assert (seen(found), found.unread) == (([("2", "8")], [], []), {"versions"})
 
@@ -117,7 +117,7 @@ def of_one_size(*identities: str, digest: str = "sha256") -> list[FileRef]:
     return [FileRef(each, "a.jpg", 100, digests={digest: each * 32}) for each in identities]
 
 
-def test_a_version_that_left_the_source_keeps_its_place_where_no_digest_is_common() -> None:
+def test_a_version_that_left_the_source_keeps_its_position_where_no_digest_is_common() -> None:
     one, two, three = of_one_size("1", "2", "3")
     target = asset(*of_one_size("7", "8", "9", digest="md5"))
     keys = [version_key(file) for file in (one, two, three)]
@@ -163,7 +163,7 @@ def test_the_evidence_of_an_asset_is_the_weakest_of_its_files() -> None:
     assert proofs_by_key([FileProof("file", "a", "V4"), FileProof("versions", "a", "V0")]) == {"a": "V0"}
 
 
-def test_extras_are_told_and_count_as_different_only_where_the_policy_says_so() -> None:
+def test_extras_are_reported_and_count_as_different_only_where_the_policy_says_so() -> None:
     more = Difference("tags", "", "by hand", extra=True)
     told, failed = Verdict("fields"), Verdict("fields", "fail")
     for verdict in (told, failed):

@@ -158,14 +158,14 @@ async def test_files_that_are_missing_are_not_called_without_a_size(
     assert unseen(side)["files without a published size"] == unsized
 
 
-async def test_an_asset_that_is_gone_meanwhile_or_in_the_trash_is_not_counted() -> None:
+async def test_an_asset_that_left_in_between_or_is_in_the_trash_is_not_counted() -> None:
     trashed = Asset(AssetId("2"), Revision("1"), status=TRASH)
     side = await inventory(Shelf(asset(1), trashed, asset(3), **{"fetch 3": NotFound("gone")}))
     assert (side.read, side.trashed, side.whole) == (1, 1, True)
 
 
 @pytest.mark.parametrize("what", ["terms moods", "containers", "counts"])
-async def test_a_refusal_beside_the_assets_becomes_a_note(what: str) -> None:
+async def test_a_refusal_that_concerns_no_asset_becomes_a_note(what: str) -> None:
     side = await inventory(Shelf(asset(1), **{what: Denied("not for you")}))
     (note,) = side.notes
     assert "could not be read" in note
@@ -182,7 +182,7 @@ async def test_what_stops_a_command_stops_an_inventory(what: str, error: DamSync
         await inventory(Shelf(asset(1), **{what: error}))
 
 
-async def test_an_incomplete_listing_is_told_and_is_not_the_whole_library() -> None:
+async def test_an_incomplete_listing_is_reported_and_is_not_the_whole_library() -> None:
     side = await inventory(Shelf(asset(1), end=TruncatedListing("two rows are missing")))
     assert not side.whole
     assert "the listing is incomplete" in side.notes[0]
@@ -232,7 +232,7 @@ async def test_in_a_sample_use_is_known_only_from_counts() -> None:
     assert [(one.path, one.assets) for one in side.containers] == [("/Press", None)]
 
 
-async def test_values_that_no_list_has_and_fields_that_no_schema_has_are_told() -> None:
+async def test_values_that_no_list_has_and_fields_that_no_schema_has_are_reported() -> None:
     side = await inventory(Shelf(asset(1, subject=(Term("Fog", "9"),), extra="x")))
     assert [one.unlisted for one in side.vocabularies if one.key == "subjects"] == [("9",)]
     assert side.notes == ("assets have values in fields that the schema does not list: extra",)

@@ -34,7 +34,7 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
     assert watching.tripped == "value refused"
 
 
-def test_assets_that_are_gone_are_left_to_the_guard_that_counts_them() -> None:
+def test_missing_assets_are_left_to_the_guard_that_counts_them() -> None:
     watching = monitor()
     for number in range(2 * FIRST):
         park(watching, number, missing.CAUSE)

@@ -112,7 +112,7 @@ async def test_a_refused_fixed_credential_is_denied_at_once() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "HS384", "HS512"])
-async def test_a_token_is_signed_anew_at_four_fifths_of_its_life(algorithm: str) -> None:
+async def test_a_token_is_signed_again_at_four_fifths_of_its_lifetime(algorithm: str) -> None:
     clock = SteppedClock(start=datetime(2026, 3, 1, tzinfo=UTC))
     auth = SignedToken(CLAIMS, KEY, algorithm, timedelta(minutes=10), clock)
     first = (await auth.headers())["Authorization"]
@@ -141,7 +141,7 @@ def test_an_empty_key_is_refused_and_none_is_shown() -> None:
     assert KEY not in repr(SignedToken(CLAIMS, KEY, "HS256", timedelta(minutes=10), SteppedClock()))
 
 
-async def test_a_refused_signed_token_is_signed_anew_once() -> None:
+async def test_a_refused_signed_token_is_signed_again_once() -> None:
     clock = SteppedClock(auto=True)
     auth = SignedToken(CLAIMS, KEY, "HS256", timedelta(minutes=10), clock)
 
@@ -220,7 +220,7 @@ async def test_a_token_server_in_trouble_is_transient() -> None:
 
 
 @pytest.mark.parametrize("answer", [Said(200, b"<html>"), said({}), said([1]), said({"access_token": 7})])
-async def test_a_token_answer_without_a_token_breaks_the_contract(answer: Said) -> None:
+async def test_a_token_response_without_a_token_breaks_the_contract(answer: Said) -> None:
     async with RawServer(lambda _: answer) as server:
         auth = ClientCredentials(f"{server.url}/token", "id", "secret-value", "", SteppedClock())
         async with client_of(server, auth=auth) as client:
@@ -308,7 +308,7 @@ async def test_a_consumed_refresh_token_is_denied_with_a_way_out() -> None:
     assert "wrt_first_0000000" not in str(caught.value.as_json())
 
 
-async def test_another_process_that_renewed_meanwhile_does_no_harm() -> None:
+async def test_another_process_that_renewed_in_between_does_no_harm() -> None:
     clock, credentials, tokens = SteppedClock(auto=True), MemoryCredentialStore(), TokenServer()
     async with (
         RawServer(tokens) as server,
@@ -333,7 +333,7 @@ async def test_a_refresh_token_newly_put_into_the_job_comes_first() -> None:
     assert "no grant" not in tokens.story
 
 
-async def test_two_consents_for_one_client_are_kept_apart() -> None:
+async def test_two_consents_for_one_client_are_stored_apart() -> None:
     """Source and target of a job may be two tenants behind one host."""
     clock, credentials = SteppedClock(auto=True), MemoryCredentialStore()
     tenants = {"wrt_first_0000000": TokenServer(), "wrt_second_000000": TokenServer("wrt_second_000000")}
@@ -400,7 +400,7 @@ async def test_without_a_client_nothing_can_be_granted() -> None:
 
 
 @pytest.mark.parametrize("token", ["s3cret-\u00e9-token", "s3cret\ntoken"])
-def test_a_token_that_no_header_can_carry_is_told_without_it(token: str) -> None:
+def test_the_error_for_a_token_that_no_header_can_carry_does_not_contain_it(token: str) -> None:
     with pytest.raises(ConfigError) as told:
         Bearer(token)
     assert "s3cret" not in f"{told.value} {told.value.hint}"

@@ -153,7 +153,7 @@ class _Changing:
         self.done += 1
 
 
-async def test_a_call_that_is_cancelled_as_it_is_admitted_leaves_its_place_to_the_next() -> None:
+async def test_a_call_that_is_cancelled_as_it_is_admitted_leaves_its_permit_to_the_next() -> None:
     limiter, entered = ConcurrencyLimiter(1), []
 
     async def call(name: str) -> None:
@@ -317,7 +317,7 @@ def test_refusals_that_end_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("servers", [None, 2])
-def test_a_fixed_number_of_calls_at_once_is_kept(servers: int | None) -> None:
+def test_a_fixed_number_of_calls_at_once_is_respected(servers: int | None) -> None:
     service = Service(servers=servers)
     client = called(service, 5, PACE.with_concurrency(5))
     assert service.peak == 5
@@ -375,7 +375,7 @@ def test_a_refusal_in_a_quiet_second_is_forgotten_by_many_short_processes() -> N
     assert learned["account"]["per_second"] is None
 
 
-def test_a_limit_of_the_job_is_kept_whatever_was_learned() -> None:
+def test_a_limit_of_the_job_is_respected_whatever_was_learned() -> None:
     job = JobRates(SharedRates(SteppedClock()))
     job.restore_learned({"account": {"per_second": 30.0, "at_once": 32, "settled": True}})
     rate = job.credential("target", "secret", "account")

@@ -163,7 +163,7 @@ async def test_a_wrong_password_is_denied_and_not_shown() -> None:
     assert "password" in denied.value.hint
 
 
-async def test_a_missing_api_key_is_told_from_a_wrong_password() -> None:
+async def test_a_missing_api_key_is_distinguished_from_a_wrong_password() -> None:
     clock = SteppedClock(auto=True)
 
     def script(seen: Seen) -> Said:
@@ -175,7 +175,7 @@ async def test_a_missing_api_key_is_told_from_a_wrong_password() -> None:
     assert "API key" in str(denied.value)
 
 
-async def test_an_answer_without_a_session_is_told() -> None:
+async def test_a_response_without_a_session_is_reported() -> None:
     clock = SteppedClock(auto=True)
     async with (
         RawServer(lambda seen: said({"ok": True})) as server,

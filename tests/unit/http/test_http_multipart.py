@@ -98,7 +98,7 @@ def test_a_stream_of_unknown_size_is_refused() -> None:
         _ = form.size
 
 
-async def test_large_bytes_are_given_a_block_at_a_time() -> None:
+async def test_large_bytes_are_sent_a_block_at_a_time() -> None:
     data = bytes(range(256)) * (3 * BLOCK // 256) + b"end"
     form = MultipartForm([FormPart("session", "s" * 40), FormPart("file", data, "chunk")], "b0undary" * 4)
     blocks = [block async for block in form.blocks()]

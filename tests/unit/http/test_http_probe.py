@@ -122,7 +122,7 @@ async def test_a_name_that_leads_into_a_private_network_is_refused(addresses: tu
     assert len(await resolver.resolve("proxy.example")) == len(addresses)
 
 
-async def test_a_name_that_leads_to_public_addresses_is_resolved() -> None:
+async def test_a_name_that_leads_to_public_ip_addresses_is_resolved() -> None:
     resolver = PublicResolver(Resolver("93.184.216.34"))
     resolver.guarded.add("innocent.example")
     assert [each["host"] for each in await resolver.resolve("innocent.example")] == ["93.184.216.34"]

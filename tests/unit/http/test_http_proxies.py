@@ -64,7 +64,7 @@ async def test_calls_go_by_the_proxy(
     assert SECRET not in redact(f"a text with {SECRET}")
 
 
-async def test_this_machine_is_never_reached_by_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_this_host_is_never_reached_by_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
     async with RawServer(lambda _: said({})) as served, client_of(served) as client:
         await client.send(get())
@@ -85,7 +85,7 @@ async def test_a_proxy_that_wants_a_login_is_for_the_operator(
 
 
 @pytest.mark.parametrize("status", [403, 502])
-async def test_a_proxy_that_opens_no_way_may_later(
+async def test_a_proxy_that_refuses_a_tunnel_may_open_one_later(
     server: RawServer, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     async with (
@@ -98,7 +98,7 @@ async def test_a_proxy_that_opens_no_way_may_later(
     assert len(proxy.seen) == 2
 
 
-async def test_a_proxy_that_is_not_there_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
     async with client_of("https://dam.example", attempts=1) as client:
@@ -132,7 +132,7 @@ def test_the_environment_names_the_proxy(
 
 
 @pytest.mark.parametrize("named", ["socks5://p:1080", "http://", "http://p:port", "ftp://p"])
-def test_a_proxy_that_cannot_be_used_is_told_at_once(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+def test_a_proxy_that_cannot_be_used_is_reported_at_once(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv("HTTPS_PROXY", named)
     with pytest.raises(ConfigError, match="proxy") as told:
         proxy_to("https://dam.example/x")

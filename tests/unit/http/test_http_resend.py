@@ -47,7 +47,7 @@ async def test_a_write_that_was_too_fast_is_sent_again() -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
 @pytest.mark.parametrize("then", ["close", "reset"])
-async def test_a_lost_answer_to_a_write_is_not_sent_again(method: str, then: str) -> None:
+async def test_a_lost_response_to_a_write_is_not_sent_again(method: str, then: str) -> None:
     lost = Said(silent=True, then=then)
     async with (
         RawServer(in_turn(said({}), lost, said({}))) as server,
@@ -61,7 +61,7 @@ async def test_a_lost_answer_to_a_write_is_not_sent_again(method: str, then: str
 
 
 @pytest.mark.parametrize("then", ["close", "reset"])
-async def test_a_lost_answer_to_a_read_is_asked_again_and_counted(then: str) -> None:
+async def test_a_lost_response_to_a_read_is_asked_again_and_counted(then: str) -> None:
     lost = Said(silent=True, then=then)
     async with (
         RawServer(in_turn(said({}), lost, said({"ok": 1}))) as server,
@@ -105,7 +105,7 @@ async def test_a_trouble_of_before_does_not_make_a_lost_write_certain() -> None:
     assert len(server.seen) == 2
 
 
-async def test_an_unknown_name_is_told_as_one() -> None:
+async def test_an_unknown_host_name_is_reported_as_one() -> None:
     async with client_of("https://no-such-host.invalid", attempts=1) as client:
         with pytest.raises(Transient, match=r"no-such-host\.invalid is not known") as caught:
             await client.send(get())

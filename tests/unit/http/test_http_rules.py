@@ -94,7 +94,7 @@ def test_what_bodies_say(body: Any, message: str, code: str) -> None:
     assert found == (message, code) or ("deep" in str(body) and found[1] == code)
 
 
-def test_a_page_is_told_by_its_type_too() -> None:
+def test_a_page_is_recognized_by_its_type_too() -> None:
     assert explanation({"content-type": "text/html; charset=utf-8"}, b"<p>x")[0] == "an HTML page"
 
 

@@ -58,7 +58,7 @@ async def test_a_base_may_have_a_path_and_a_second_base_a_name() -> None:
         assert sum(client.calls.values()) == 3
 
 
-async def test_an_address_is_sent_as_it_is() -> None:
+async def test_a_url_is_sent_as_it_is() -> None:
     target = "/a%2Fb/c%20d?Signature=a%2Fb%2Bc~%3D&name=x%22y%2Cz&plus=1+2"
     async with RawServer(lambda _: Said()) as storage, RawServer(lambda _: Said()) as api:
         async with client_of(api) as client:
@@ -76,7 +76,7 @@ async def test_no_body_is_no_body(method: str) -> None:
     assert "transfer-encoding" not in seen.headers
 
 
-async def test_a_streamed_body_has_its_exact_length_and_is_made_anew_for_a_retry() -> None:
+async def test_a_streamed_body_has_its_exact_length_and_is_read_again_for_a_retry() -> None:
     made = 0
 
     async def blocks() -> AsyncIterator[bytes]:
@@ -173,7 +173,7 @@ async def test_json_that_is_none_is_refused() -> None:
     assert server.seen == []
 
 
-async def test_cookies_are_not_kept() -> None:
+async def test_cookies_are_not_stored() -> None:
     async with (
         RawServer(lambda _: said({}, Set_Cookie="a=b; Path=/")) as server,
         client_of(server) as client,

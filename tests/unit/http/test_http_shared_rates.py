@@ -14,7 +14,7 @@ from dam_sync.model.limits import MonthlyAllowance, Pace
 from tests.support.network.clients import client_of, get
 from tests.support.network.raw_server import RawServer, said
 from tests.support.stepped_clock import SteppedClock
-from tests.unit.http.test_http_bucket import most_in_a_second
+from tests.unit.http.test_http_rate_limiter import most_in_a_second
 
 HOUR = 3600.0
 

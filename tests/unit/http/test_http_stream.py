@@ -81,7 +81,7 @@ async def test_from_an_offset_on() -> None:
     assert server.seen[0].headers["range"] == "bytes=1000000-"
 
 
-async def test_a_server_without_ranges_begins_at_nought() -> None:
+async def test_a_server_without_ranges_starts_at_byte_zero() -> None:
     async with RawServer(lambda _: Said(200, DATA)) as server, client_of(server) as client:
         stream = await client.stream(get("/f"), 1000)
         assert (stream.start, stream.total) == (0, len(DATA))
@@ -129,7 +129,7 @@ async def test_the_end_of_a_file_is_an_empty_rest_and_beyond_it_is_an_error() ->
             await client.stream(get("/f"), 6)
 
 
-async def test_a_length_that_is_not_told_is_not_known() -> None:
+async def test_a_length_that_no_header_states_is_not_known() -> None:
     answer = Said(200, DATA, length=None)
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
         stream = await client.stream(get("/f"))
@@ -170,7 +170,7 @@ async def test_a_file_that_comes_compressed_is_refused() -> None:
             await client.stream(get("/f"), 10)
 
 
-async def test_a_download_left_in_the_middle_gives_its_connection_back() -> None:
+async def test_a_download_left_in_the_middle_releases_its_connection() -> None:
     async with (
         RawServer(lambda _: Said(200, DATA * 8)) as server,
         client_of(server, pace=Pace(None, 1, 1)) as client,
@@ -183,7 +183,7 @@ async def test_a_download_left_in_the_middle_gives_its_connection_back() -> None
         assert len(await all_of(client, get("/f"))) == 8 * len(DATA)
 
 
-async def test_a_refused_download_is_told_by_the_rules() -> None:
+async def test_a_refused_download_is_reported_by_the_error_rules() -> None:
     rules = (ErrorRule(403, NotFound, operation="GET /f", hint="renew the link"),)
     body = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>"
     async with (
@@ -195,7 +195,7 @@ async def test_a_refused_download_is_told_by_the_rules() -> None:
     assert (caught.value.code, caught.value.hint) == ("AccessDenied", "renew the link")
 
 
-async def test_opening_is_tried_again() -> None:
+async def test_opening_a_download_is_tried_again() -> None:
     left = [Said(500), Said(429, b"", {"Retry-After": "3"})]
     async with (
         RawServer(lambda seen: left.pop(0) if left else file_server()(seen)) as server,
@@ -205,7 +205,7 @@ async def test_opening_is_tried_again() -> None:
     assert len(server.seen) == 3
 
 
-async def test_bandwidth_is_kept_in_both_directions() -> None:
+async def test_bandwidth_is_limited_in_both_directions() -> None:
     clock = SteppedClock(auto=True)
 
     async def blocks() -> object:
@@ -359,26 +359,26 @@ async def test_a_redirect_to_something_else_is_refused(location: str) -> None:
 
 
 @pytest.mark.parametrize("base", ["http://dam.example", "http://192.0.2.1:8080", "http://127.0.0.1.dam.example"])
-def test_plain_http_is_refused_off_this_machine(base: str) -> None:
+def test_plain_http_is_refused_off_this_host(base: str) -> None:
     with pytest.raises(ConfigError, match="plain http") as caught:
         Client(wiring_of(base))
     assert (caught.value.exit_code, caught.value.hint) == (2, "use https")
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:1", "http://localhost", "http://[::1]:80", "https://dam.example/x"])
-def test_plain_http_is_fine_on_this_machine(base: str) -> None:
+def test_plain_http_is_fine_on_this_host(base: str) -> None:
     Client(wiring_of(base))
 
 
 @pytest.mark.parametrize("base", ["", "dam.example", "ftp://dam.example", "https://", "https://u:p@dam.example"])
-def test_what_is_no_address_is_refused(base: str) -> None:
+def test_what_is_no_url_is_refused(base: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Client(wiring_of(base))
     assert caught.value.hint
     assert "u:p" not in str(caught.value)
 
 
-async def test_an_absolute_address_in_plain_http_is_refused() -> None:
+async def test_an_absolute_url_in_plain_http_is_refused() -> None:
     async with client_of("https://dam.example") as client:
         with pytest.raises(ContractBroken, match=r"plain http to cdn\.example"):
             await client.send(get("http://cdn.example/f", operation="GET f"))

@@ -64,7 +64,7 @@ async def test_what_an_idle_process_has_leased_goes_to_the_others() -> None:
     assert await several.used_up(1, 1000) == 999
 
 
-async def test_what_is_left_at_the_end_is_given_back_and_what_a_killed_process_has_left_is_not() -> None:
+async def test_unused_permits_are_returned_at_the_end_and_those_of_a_killed_process_are_not() -> None:
     several = Several(3)
     await several.rates[0].reserve(1000)
     await several.rates[0].give_back()
@@ -74,7 +74,7 @@ async def test_what_is_left_at_the_end_is_given_back_and_what_a_killed_process_h
     assert 999 - BLOCK <= left < 999
 
 
-async def test_a_call_that_is_not_sent_is_put_back() -> None:
+async def test_the_permit_of_a_call_that_is_not_sent_is_returned() -> None:
     several = Several(1)
     for _ in range(5):
         several.rates[0].put_back(await several.rates[0].reserve(3))
@@ -134,7 +134,7 @@ async def test_what_a_job_stores_of_calls_that_are_counted_already_is_not_added(
     assert await several.used_up(1, 100) == 95
 
 
-async def test_calls_that_a_job_sent_elsewhere_meanwhile_are_added() -> None:
+async def test_calls_that_a_job_sent_elsewhere_in_between_are_added() -> None:
     several = Several(2)
     await several.rates[0].reserve(100)
     await several.rates[0].give_back()
@@ -143,7 +143,7 @@ async def test_calls_that_a_job_sent_elsewhere_meanwhile_are_added() -> None:
     assert await several.used_up(1, 100) == 100 - 1 - 30 - 9
 
 
-async def test_a_clock_that_is_set_back_forgets_nothing() -> None:
+async def test_a_clock_that_is_set_back_loses_no_counted_call() -> None:
     several = Several(1, datetime(2026, 6, 10, 12, 20, tzinfo=UTC))
     for _ in range(10):
         await several.rates[0].reserve(100)

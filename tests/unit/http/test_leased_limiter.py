@@ -20,7 +20,7 @@ from dam_sync.model.permits import AHEAD, LeaseRequest
 from dam_sync.store.server.permit_schedule import share_of
 from tests.support.state.permit_schedule import EPOCH, Lessee, OwnClock, SharedSchedule
 from tests.support.stepped_clock import SteppedClock
-from tests.unit.http.test_http_bucket import most_in_a_second
+from tests.unit.http.test_http_rate_limiter import most_in_a_second
 
 RATE = 50.0
 

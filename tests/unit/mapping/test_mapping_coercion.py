@@ -46,7 +46,9 @@ def fit(kind: FieldKind, **more: object) -> Fit:
         (FieldKind.ROWS, Row({"a": 1}), Row({"a": 1})),
     ],
 )
-def test_what_turns_into_the_fields_kind_by_itself(kind: FieldKind, value: Scalar, written: Scalar) -> None:
+def test_values_that_turn_into_the_kind_of_the_field_without_a_transform(
+    kind: FieldKind, value: Scalar, written: Scalar
+) -> None:
     made = fit(kind).each(value, TransformContext())
     assert made.values == (written,)
     assert type(made.values[0]) is type(written)
@@ -66,7 +68,7 @@ def test_a_number_that_keeps_its_value_is_no_loss() -> None:
         assert fit(FieldKind.NUMBER).each(text, TransformContext()).note is None
 
 
-def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -> None:
+def test_a_target_that_stores_no_whitespace_at_the_ends_gets_none_and_says_so() -> None:
     trims = Fit(Field("x", FieldKind.TEXT, max_length=5), trims=True)
     made = trims.each("  Sea \n", TransformContext())
     assert made.values == ("Sea",)
@@ -101,14 +103,14 @@ def test_a_target_that_keeps_no_whitespace_at_the_ends_gets_none_and_says_so() -
         (FieldKind.TERM, True),
     ],
 )
-def test_what_needs_a_verb_is_refused(kind: FieldKind, value: Scalar) -> None:
+def test_a_value_that_needs_a_transform_is_refused(kind: FieldKind, value: Scalar) -> None:
     made = fit(kind).each(value, TransformContext())
     assert made.values == ()
     assert made.note is not None
     assert made.note.rule == "wrong kind"
 
 
-def test_length_is_counted_in_letters_for_every_language() -> None:
+def test_length_is_counted_in_characters_for_every_language() -> None:
     assert fit(FieldKind.TEXT, max_length=3).each("été", TransformContext()).values == ("été",)
     assert fit(FieldKind.TEXT, max_length=3).each("étés", TransformContext()).values == ()
     both = Localized({"en": "abc", "fr": "abcd"})
@@ -140,7 +142,7 @@ def test_fitting_is_total_and_agrees_with_what_compiling_says(kind: FieldKind, v
 
 
 @pytest.mark.parametrize("place", [GeoPoint(address="Brest"), GeoPoint(48.4, None, "Brest"), GeoPoint(None, -4.5)])
-def test_a_place_without_a_point_does_not_fit_where_one_is_needed(place: GeoPoint) -> None:
+def test_a_location_without_coordinates_does_not_fit_where_they_are_needed(place: GeoPoint) -> None:
     made = fit(FieldKind.PLACE, coordinates=True).each(place, TransformContext())
     assert made.values == ()
     assert made.note is not None

@@ -33,7 +33,7 @@ def changed(target: Schema, key: str, **more: object) -> Schema:
     return replace(target, fields={**target.fields, key: field})
 
 
-def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_every_diagnostic_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
     text = """\
 version: 1
 select: {status: [publisht]}
@@ -168,11 +168,11 @@ def test_constants_that_do_not_fit(tmp_path: Path, line: str, rule: str) -> None
         'subject: {from: fields.inventory, pipe: [{split: ";"}]}',
     ],
 )
-def test_lines_that_fit(tmp_path: Path, line: str) -> None:
+def test_field_rules_that_fit_compile(tmp_path: Path, line: str) -> None:
     assert line.split(":")[0] in compiled(tmp_path, with_lines(line)).writes
 
 
-def test_what_a_crosswalk_tells(tmp_path: Path) -> None:
+def test_a_crosswalk_lists_what_it_reads_and_writes(tmp_path: Path) -> None:
     text = with_lines('subject: {from: "fields.keywords[]"}').replace("ignore", "report") + "ignore: [stat_views]\n"
     crosswalk = compiled(tmp_path, text)
     assert crosswalk.reads == {"filename", "fields.keywords[]"}
@@ -212,7 +212,7 @@ def test_types_stand_for_profiles_where_a_target_has_none(tmp_path: Path) -> Non
     assert compiled(tmp_path, LEAST.replace("images", "Images"), target=target)
 
 
-def test_html_and_text_are_told_apart(tmp_path: Path) -> None:
+def test_html_and_text_are_distinguished(tmp_path: Path) -> None:
     target = changed(TARGET, "description", kind=FieldKind.HTML)
     into_text = compiled(tmp_path, with_lines("note: {from: fields.credit}"))
     assert any("strip_html" in note for note in into_text.notes)
@@ -228,7 +228,7 @@ def test_pins_need_a_way_to_be_used(tmp_path: Path) -> None:
     assert "pins are given, but `match` does not contain pin" in told(tmp_path, text)[0]
 
 
-def test_a_vocabulary_verb_must_write_into_its_own_vocabulary(tmp_path: Path) -> None:
+def test_a_vocabulary_transform_must_write_into_its_own_vocabulary(tmp_path: Path) -> None:
     text = with_lines("country: {from: fields.country, pipe: [{vocabulary: subject}]}")
     text += "vocabularies: {subject: {target: subject}}\n"
     (fault,) = told(tmp_path, text)
@@ -279,7 +279,7 @@ def test_markers_are_short_plain_and_never_the_same(left: str, right: str) -> No
     assert (marks[0].casefold() == marks[1].casefold()) == (left == right)
 
 
-def test_markers_are_stable_and_tell_tenants_apart() -> None:
+def test_markers_are_stable_and_distinguish_tenants() -> None:
     assert marker_value("museum", AssetId("8857")) == "s49190637-8857"
     assert marker_value("museum", AssetId("8857")) != marker_value("Museum", AssetId("8857"))
 
@@ -335,7 +335,7 @@ ignore: [a.b]
 """
 
 
-def test_keys_with_colons_blanks_and_points_on_both_sides(tmp_path: Path) -> None:
+def test_keys_with_colons_spaces_and_points_at_source_and_target(tmp_path: Path) -> None:
     crosswalk = compiled(tmp_path, ODD_MAPPING, ODD_SOURCE, ODD_TARGET)
     assert crosswalk.writes == {"lib:mark", "lib:title", "Release Date", "a.b"}
     assert crosswalk.marker == "lib:mark"
@@ -357,7 +357,7 @@ def test_keys_with_colons_blanks_and_points_on_both_sides(tmp_path: Path) -> Non
     assert tally_of(drafted)['fields."a.b"', "dropped"] == 1
 
 
-def test_faults_of_such_keys_have_their_lines(tmp_path: Path) -> None:
+def test_diagnostics_of_keys_with_colons_spaces_and_points_have_their_lines(tmp_path: Path) -> None:
     text = ODD_MAPPING.replace('"lib:title":', '"lib:titel":').replace("fields.lib:title.en", "fields.lib:titl.en")
     text = text.replace('"fields.lib:words[]"', "'fields.\"a.b'").replace("ignore: [a.b]\n", "")
     assert told(tmp_path, text, ODD_SOURCE, ODD_TARGET) == [

@@ -56,7 +56,7 @@ def test_every_kind_of_container_is_reached_by_name(tmp_path: Path, kind: str) -
     assert drafted.losses == ()
 
 
-def test_deeper_levels_are_joined_into_the_last_and_told(tmp_path: Path) -> None:
+def test_deeper_levels_are_joined_into_the_last_and_reported(tmp_path: Path) -> None:
     given_ = asset(("folder", "Press/2024/May/Fair"), ("folder", "Archive"))
     drafted = draft(tmp_path, BOTH, given_, target({"section": 2}))
     assert drafted.draft.placements == {
@@ -81,7 +81,7 @@ def test_a_path_of_thousands_of_levels_is_flattened_whatever_the_target_takes(
     assert [loss.rule for loss in drafted.losses] == ["flattened"]
 
 
-def test_a_path_that_two_lines_flatten_is_told_once(tmp_path: Path) -> None:
+def test_a_path_that_two_field_rules_flatten_is_reported_once(tmp_path: Path) -> None:
     text = BOTH.replace("placements.collection[]", "placements.folder[]")
     drafted = draft(tmp_path, text, asset(("folder", "a/b")), target({"section": 1, "collection": 1}))
     assert drafted.draft.placements == {Placement("section", ("a / b",)), Placement("collection", ("a / b",))}
@@ -98,7 +98,7 @@ def test_one_container_too_many_is_a_named_loss_and_the_first_stays(tmp_path: Pa
     assert tally_of(drafted)["placements.folder[]", "lost"] == 2
 
 
-def test_the_number_counts_over_all_lines_of_a_kind(tmp_path: Path) -> None:
+def test_the_number_counts_over_all_field_rules_of_a_kind(tmp_path: Path) -> None:
     text = BOTH.replace("as: collection", "as: section")
     given_ = asset(("folder", "b"), ("folder", "c"), ("collection", "a"))
     drafted = draft(tmp_path, text, given_, target(most={"section": 2}))
@@ -116,7 +116,7 @@ def test_paths_that_become_the_same_container_are_one(tmp_path: Path) -> None:
     assert [loss.rule for loss in drafted.losses] == ["flattened"]
 
 
-def test_a_constant_too_many_is_told_at_its_line(tmp_path: Path) -> None:
+def test_a_constant_too_many_is_reported_at_its_line(tmp_path: Path) -> None:
     text = 'placements:\n  - {const: /z, as: section}\n  - {from: "placements.folder[].path", as: section}\n'
     drafted = draft(tmp_path, text, asset(("folder", "a")), target(most={"section": 1}))
     assert drafted.draft.placements == {Placement("section", ("a",))}
@@ -138,7 +138,7 @@ def test_a_slash_in_the_name_of_a_label_is_no_level(tmp_path: Path) -> None:
     assert drafted.draft.placements == {Placement("category", ("a/b",)), Placement("category", ("c", "d"))}
 
 
-def test_what_the_source_does_not_give_out_is_among_the_losses(tmp_path: Path) -> None:
+def test_what_the_source_does_not_return_is_among_the_losses(tmp_path: Path) -> None:
     loss = Loss("versions", "not given out", "2 older")
     drafted = draft(tmp_path, "", asset(losses=(loss, loss)), target())
     assert drafted.losses == (loss,)

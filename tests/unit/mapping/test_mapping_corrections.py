@@ -32,7 +32,7 @@ SHORT = "titleFr: {from: fields.title.en, pipe: [{truncate: {max: 10, on_cut: pa
 DATE = 'shotDate: {from: fields.shot_date, pipe: [{date: {in: ["%d/%m/%Y"]}}]}'
 
 
-def test_a_failed_value_is_named_and_another_one_takes_its_place(tmp_path: Path) -> None:
+def test_a_failed_value_is_named_and_replaced_by_the_corrected_one(tmp_path: Path) -> None:
     crosswalk, given_ = compiled(tmp_path, with_lines(DATE)), asset(shot_date="sometime in May")
     (failed,) = crosswalk.draft(given_, "mark", {}).failed
     assert (failed.path, failed.value) == ("fields.shotDate", "sometime in May")
@@ -54,7 +54,7 @@ def test_a_text_that_is_too_long_is_replaced_in_its_language(tmp_path: Path) -> 
     assert (drafted.draft.fields["titleFr"], drafted.rejections) == ("A title", ())
 
 
-def test_a_line_that_lacks_a_value_takes_what_was_given(tmp_path: Path) -> None:
+def test_a_field_rule_that_lacks_a_value_takes_the_corrected_one(tmp_path: Path) -> None:
     crosswalk = compiled(tmp_path, with_lines("note: {from: fields.credit, required: true}"))
     (failed,) = crosswalk.draft(asset(), "mark", {}).failed
     assert (failed.path, failed.rule, failed.value) == ("fields.note", "required", WHOLE)

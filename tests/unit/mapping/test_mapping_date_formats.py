@@ -66,7 +66,7 @@ def suggested(
 
 
 @pytest.mark.parametrize(("kind", "step"), [(FieldKind.DATE, "date"), (FieldKind.INSTANT, "datetime")])
-def test_the_step_reads_the_formats_of_the_sample(tmp_path: Path, kind: FieldKind, step: str) -> None:
+def test_the_transform_reads_the_formats_of_the_sample(tmp_path: Path, kind: FieldKind, step: str) -> None:
     line, notes = suggested(tmp_path, kind, "29/02/2024", "1922", Localized({"en": "2 March 1922"}))
     assert line.pipe == ({step: {"in": ["iso", "%d %B %Y", "%d/%m/%Y", "%Y"]}},)
     assert line.reason.endswith("; reads 3 of 3 sampled values, 1 of them without a day: the first one is written")
@@ -79,7 +79,7 @@ def test_a_required_date_keeps_its_last_resort(tmp_path: Path) -> None:
     assert line.sources == ("fields.acquired_on", "created_at", "imported_at", "changed_at")
 
 
-def test_what_the_step_does_not_read_is_named(tmp_path: Path) -> None:
+def test_values_that_the_transform_does_not_read_are_named(tmp_path: Path) -> None:
     line, notes = suggested(tmp_path, FieldKind.DATE, "2024-02-29", "c. 1922")
     assert line.pipe == ("date",)
     note = "the line acquired_on reads 1 of 2 sampled values; no known format reads “c. 1922”"

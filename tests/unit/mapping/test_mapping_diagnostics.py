@@ -120,7 +120,7 @@ def test_a_mapping_without_a_marker_says_so_or_is_warned_of(tmp_path: Path) -> N
     ]
 
 
-def test_languages_that_neither_side_shows_are_a_warning_where_sides_show_some(tmp_path: Path) -> None:
+def test_languages_that_neither_service_has_are_a_warning_where_services_show_some(tmp_path: Path) -> None:
     plain = Schema({"title": Field("title", FieldKind.TEXT)})
     compiled(tmp_path, "version: 1\nlocales: [xx]\nfields: {title: {from: fields.title}}\n", plain, plain)
     assert compiled(tmp_path, f"{LEAST}locales: [FR, en]\n").warnings == ()

@@ -30,7 +30,7 @@ def test_the_least_mapping_reads(tmp_path: Path) -> None:
     assert document.body.fields["title"].from_ == ("filename",)
 
 
-def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+def test_every_diagnostic_is_reported_at_once_with_its_line(tmp_path: Path) -> None:
     text = """\
 version: 2
 locals: [en]
@@ -134,7 +134,7 @@ vocabularies:
 """
 
 
-def test_tables_beside_the_file(tmp_path: Path) -> None:
+def test_tables_are_read_from_files_next_to_the_mapping(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "country.csv").write_text("\ufeffiso2,label\nFR,France\n DE ,Germany\n,empty\nFR,France\n")
     (tmp_path / "pins.csv").write_text("source,target\n12,Sea\n")
@@ -170,7 +170,9 @@ def test_tables_are_read_as_spreadsheets_of_other_languages_save_them(tmp_path: 
         ("", "country.csv has no column iso2"),
     ],
 )
-def test_faults_of_tables(tmp_path: Path, content: str | bytes | None, told_: str) -> None:
+def test_diagnostics_of_tables_name_the_file_and_the_error(
+    tmp_path: Path, content: str | bytes | None, told_: str
+) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "pins.csv").write_text("source,target\n")
     if content is not None:
@@ -195,7 +197,7 @@ def test_a_table_outside_of_the_folder_of_the_mapping_is_not_read(tmp_path: Path
     assert "hunter2" not in fault
 
 
-def test_a_fault_of_a_table_repeats_nothing_of_its_first_line(tmp_path: Path) -> None:
+def test_a_diagnostic_of_a_table_repeats_nothing_of_its_first_line(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "country.csv").write_text("hunter2\n")
     assert not any("hunter2" in fault for fault in told(tmp_path, TABLES))
@@ -225,7 +227,7 @@ def test_more_items_than_are_read_in_seconds_are_refused(tmp_path: Path) -> None
     assert time.process_time() - began < 2  # it took 13 s
 
 
-def test_faults_in_tables_and_in_keys_are_told_together(tmp_path: Path) -> None:
+def test_diagnostics_of_tables_and_of_keys_are_reported_together(tmp_path: Path) -> None:
     found = told(tmp_path, TABLES + "unmaped: fail\n")
     assert [fault.split(": ")[0].rpartition(":")[0] for fault in found] == [
         f"mapping.yaml:{line}" for line in (3, 5, 6)
@@ -244,14 +246,14 @@ def test_null_may_be_written_plainly(tmp_path: Path) -> None:
     assert document.body.fields["note"].on_error == "null"
 
 
-def test_placements_may_be_one_line_or_several(tmp_path: Path) -> None:
+def test_placements_may_be_one_field_rule_or_several(tmp_path: Path) -> None:
     one = read(tmp_path, LEAST + 'placements: {from: "placements[].path"}\n')
     two = read(tmp_path, LEAST + 'placements: [{from: "labels[]", as: collection}, {from: "placements[].path"}]\n')
     assert len(one.body.placements) == 1
     assert [line.as_ for line in two.body.placements] == ["collection", ""]
 
 
-def test_the_json_schema_names_every_key_and_verb() -> None:
+def test_the_json_schema_names_every_key_and_transform() -> None:
     schema = json_schema()
     assert {"fields", "security", "unmapped", "tests"} <= set(schema["properties"])
     assert "from" in schema["$defs"]["FieldLine"]["properties"]

@@ -80,19 +80,19 @@ unmapped: report
     assert not any(path == "fields.width" for path, _ in tally_of(drafted))
 
 
-def test_paths_are_tried_in_order_until_one_gives_something(tmp_path: Path) -> None:
+def test_paths_are_tried_in_order_until_one_has_a_value(tmp_path: Path) -> None:
     text = "note: {from: [fields.credit, fields.inventory, filename], pipe: [strip_html]}"
     assert line(tmp_path, text, asset(credit="<p>x</p>", inventory="A1")).draft.fields["note"] == "x"
     assert line(tmp_path, text, asset(credit="<p> </p>", inventory="A1")).draft.fields["note"] == "A1"
     assert line(tmp_path, text, asset()).draft.fields["note"] == "a.jpg"
 
 
-def test_a_path_that_was_not_needed_is_told(tmp_path: Path) -> None:
+def test_a_path_that_was_not_needed_is_reported(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: [fields.inventory, fields.credit]}", asset(credit="x", inventory="A1"))
     assert Loss("fields.credit", "not used", "another path of its rule came first") in drafted.losses
 
 
-def test_a_value_without_the_part_that_is_read_is_told(tmp_path: Path) -> None:
+def test_a_value_without_the_part_that_is_read_is_reported(tmp_path: Path) -> None:
     given_ = asset(people=(Person("Ann", "3"), Person("Bob")))
     drafted = line(tmp_path, 'note: {from: "fields.people[].id", pipe: [{join: ","}]}', given_)
     assert drafted.draft.fields["note"] == "3"
@@ -100,12 +100,12 @@ def test_a_value_without_the_part_that_is_read_is_told(tmp_path: Path) -> None:
     assert tally_of(drafted)["fields.people[]", "dropped"] == 1
 
 
-def test_a_language_that_no_path_leads_to_is_told(tmp_path: Path) -> None:
+def test_a_language_that_no_path_leads_to_is_reported(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: fields.title.it}", asset(title=Localized({"en": "Sea"})))
     assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
 
 
-def test_languages_that_another_line_reads_are_no_loss(tmp_path: Path) -> None:
+def test_languages_that_another_field_rule_reads_are_no_loss(tmp_path: Path) -> None:
     text = with_lines("titleFr: {from: fields.title.fr}").replace("{from: filename}", "{from: fields.title.en}")
     drafted = draft(tmp_path, text, asset(title=Localized({"en": "Sea", "fr": "Mer", "de": "See"})))
     assert drafted.draft.fields["titleFr"] == "Mer"
@@ -147,7 +147,7 @@ def test_one_language_into_a_target_with_languages_stays_that_language(tmp_path:
     assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
 
 
-def test_a_language_that_is_cut_away_is_told_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_language_that_is_dropped_is_reported_and_the_others_stay(tmp_path: Path) -> None:
     given_ = asset(title=Localized({"en": "Sea", "fr": "La mer"}))
     text = "note: {from: fields.title, pipe: [{truncate: {max: 3, on_cut: drop}}]}"
     drafted = line(tmp_path, text, given_, LOCALIZED)
@@ -155,7 +155,7 @@ def test_a_language_that_is_cut_away_is_told_and_the_others_stay(tmp_path: Path)
     assert [(loss.path, loss.rule) for loss in drafted.losses] == [("fields.title.fr", "truncate")]
 
 
-def test_a_verb_that_needs_one_language_takes_the_preferred_one(tmp_path: Path) -> None:
+def test_a_transform_that_needs_one_language_takes_the_preferred_one(tmp_path: Path) -> None:
     given_ = asset(title=Localized({"en": "a;b", "fr": "c"}))
     drafted = line(tmp_path, 'notes: {from: fields.title, pipe: [{split: ";"}]}', given_, LOCALIZED)
     assert drafted.draft.fields["notes"] == ("a", "b")
@@ -181,14 +181,14 @@ def test_what_does_not_fit_follows_on_error(
     assert tally_of(drafted)["fields.inventory", outcome] == 1
 
 
-def test_a_fault_names_line_rule_and_value(tmp_path: Path) -> None:
+def test_a_rejection_names_field_rule_cause_and_value(tmp_path: Path) -> None:
     (fault,) = line(tmp_path, "note: {from: fields.inventory}", asset(inventory="x" * 21)).rejections
     assert (fault.path, fault.rule) == ("fields.note", "too long")
     assert "21 characters, at most 20" in fault.detail
     assert "(from fields.inventory)" in fault.detail
 
 
-def test_an_own_choice_of_a_verb_is_stronger_than_on_error(tmp_path: Path) -> None:
+def test_the_choice_of_a_transform_takes_precedence_over_on_error(tmp_path: Path) -> None:
     text = "note: {from: fields.inventory, pipe: [{truncate: {max: 3, on_cut: park}}], on_error: drop}"
     assert line(tmp_path, text, asset(inventory="abcd")).rejections
 
@@ -205,7 +205,7 @@ def test_a_default_in_the_pipe_works_on_nothing(tmp_path: Path) -> None:
     assert line(tmp_path, text, asset()).draft.fields["note"] == "NONE"
 
 
-def test_required_by_the_line_or_by_the_target(tmp_path: Path) -> None:
+def test_a_value_may_be_required_by_the_field_rule_or_by_the_target(tmp_path: Path) -> None:
     (fault,) = line(tmp_path, "note: {from: fields.inventory, required: true}", asset()).rejections
     assert (fault.path, fault.rule) == ("fields.note", "required")
     (fault,) = draft(tmp_path, LEAST.replace("from: filename", "from: fields.inventory"), asset()).rejections

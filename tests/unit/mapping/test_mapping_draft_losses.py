@@ -27,7 +27,7 @@ def test_a_profile_by_cases(tmp_path: Path) -> None:
         assert drafted.losses == ()
 
 
-def test_a_field_outside_the_type_of_the_profile_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_field_outside_the_type_of_the_profile_is_left_out_and_reported(tmp_path: Path) -> None:
     text = with_lines("pages: {from: fields.height_cm}")
     cases = "profile: {from: form_type, cases: {DOCUMENT: documents}, default: images}"
     text = text.replace("profile: {default: images}", cases)
@@ -39,7 +39,7 @@ def test_a_field_outside_the_type_of_the_profile_is_left_out_and_told(tmp_path: 
     assert as_document.losses == ()
 
 
-def test_a_creation_date_that_no_line_carries_is_a_named_loss(tmp_path: Path) -> None:
+def test_a_creation_date_that_no_field_rule_carries_is_a_named_loss(tmp_path: Path) -> None:
     dated = replace(asset(), created_at=NOON)
     (told,) = draft(tmp_path, LEAST, dated).losses
     assert told == Loss("created_at", "target cannot hold", str(NOON))
@@ -89,7 +89,7 @@ def test_everything_that_nobody_carries_has_a_name(tmp_path: Path) -> None:
     }
 
 
-def test_what_target_and_lines_carry_is_no_loss(tmp_path: Path) -> None:
+def test_what_target_and_field_rules_carry_is_no_loss(tmp_path: Path) -> None:
     held = replace(
         TARGET,
         capabilities=able(*TARGET.capabilities.parts, "status", "versions", "attachments", "relations"),
@@ -152,7 +152,7 @@ def test_names_that_the_target_does_not_know_park(tmp_path: Path, text: str, pla
     assert (fault.path, fault.rule) == (place, "not in the list")
 
 
-def test_the_file_name_is_the_assets_own_where_no_line_makes_one(tmp_path: Path) -> None:
+def test_the_file_name_is_the_assets_own_where_no_field_rule_makes_one(tmp_path: Path) -> None:
     assert draft(tmp_path, LEAST, asset()).draft.filename == "a.jpg"
     nameless = replace(asset(), filename="", versions=(FileRef("1", "b.jpg"),))
     assert draft(tmp_path, LEAST.replace("filename}", "id}"), nameless).draft.filename == "b.jpg"

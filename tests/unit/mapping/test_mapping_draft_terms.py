@@ -12,7 +12,7 @@ from tests.support.mapping.drafts import asset, draft, index, line
 from tests.support.mapping.tenant_schemas import TARGET, compiled, with_lines
 
 
-def test_lists_without_a_vocabulary_verb_match_exactly(tmp_path: Path) -> None:
+def test_lists_without_a_vocabulary_transform_match_exactly(tmp_path: Path) -> None:
     text = "country: {from: fields.country, default: Worldwide}"
     known = index("France", "Worldwide")
     assert line(tmp_path, text, asset(country=Term("France", "9")), country=known).draft.fields["country"] == Term(
@@ -30,7 +30,7 @@ def test_a_default_that_the_list_has_not_got_parks(tmp_path: Path) -> None:
     assert fault.rule == "not in the list"
 
 
-def test_terms_made_by_a_verb_before_others_still_count_as_matched(tmp_path: Path) -> None:
+def test_terms_made_by_an_earlier_transform_still_count_as_matched(tmp_path: Path) -> None:
     text = with_lines('subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}, first, {default: Land}]}')
     text += "vocabularies: {subject: {target: subject, match: [casefold], unmatched: keep}}\n"
     found = draft(tmp_path, text, asset(keywords=(Term("SEA"), Term("x"))), subject=index("Sea", "Land"))
@@ -61,7 +61,7 @@ def test_new_terms_are_asked_for_once_and_parents_first(tmp_path: Path) -> None:
     assert completed == again, "an asset that is drafted once is as one drafted after its terms were created"
 
 
-def test_what_was_created_is_recalled_by_later_runs(tmp_path: Path) -> None:
+def test_terms_that_were_created_are_remembered_by_later_runs(tmp_path: Path) -> None:
     text = with_lines('subject: {from: "fields.keywords[]", pipe: [{vocabulary: subject}]}')
     text += "vocabularies: {subject: {target: subject, unmatched: create}}\n"
     given_, known = asset(keywords=(Term("Gull", "1"),)), TermIndex()

@@ -70,7 +70,7 @@ def test_examples_that_hold(tmp_path: Path) -> None:
 ODD = "what is expected is not a value: an item of a list is empty, or a list itself"
 
 
-def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_examples_that_do_not_hold_are_reported_with_their_lines(tmp_path: Path) -> None:
     tests = """\
   - given: {filename: a.jpg, fields: {inventory: abc, keywords: [{id: 1, label: Sea}]}}
     expect:
@@ -116,6 +116,6 @@ def test_examples_that_do_not_hold_are_told_with_their_lines(tmp_path: Path) -> 
         "{fields: {keywords: [[a]]}}",
     ],
 )
-def test_what_is_no_asset_is_told(tmp_path: Path, given: str) -> None:
+def test_what_is_no_asset_is_reported(tmp_path: Path, given: str) -> None:
     (told,) = failures(tmp_path, f"  - given: {given}\n    expect: {{}}\n")
     assert told.startswith("mapping.yaml:17:5: tests[0].given: is not an asset: ")

@@ -160,7 +160,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize(("text", "row", "column", "message", "hint"), FAULTS, ids=[row[0][:40] for row in FAULTS])
-def test_faults_have_a_position_and_what_would_be_right(
+def test_diagnostics_have_a_position_and_what_would_be_right(
     text: str, row: int, column: int, message: str, hint: str
 ) -> None:
     with pytest.raises(ExpressionFault) as caught:
@@ -236,7 +236,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=60))
-def test_any_text_is_an_expression_or_a_fault_with_a_position(text: str) -> None:
+def test_any_text_is_an_expression_or_a_diagnostic_with_a_position(text: str) -> None:
     position = (1, 1)
     try:
         found = compile_expression(text, SOURCE)
@@ -299,7 +299,7 @@ def test_an_expression_without_a_value_is_a_named_loss_or_the_default(tmp_path: 
     assert drafted.draft.fields["note"] == "None yet"
 
 
-def test_a_condition_decides_whether_a_line_is_used(tmp_path: Path) -> None:
+def test_a_condition_decides_whether_a_field_rule_is_used(tmp_path: Path) -> None:
     text = with_lines(
         "note: {when: 'asset.status == \"archived\"', const: Archived}",
         "description: {when: has(asset.fields.credit), from: fields.inventory}",
@@ -316,7 +316,7 @@ def test_a_condition_decides_whether_a_line_is_used(tmp_path: Path) -> None:
     assert tally_of(other)["fields.inventory", "dropped"] == 1
 
 
-def test_a_required_line_whose_condition_is_false_asks_for_nothing_but_what_the_target_requires(tmp_path: Path) -> None:
+def test_a_required_field_rule_whose_condition_is_false_requires_only_what_the_target_does(tmp_path: Path) -> None:
     text = with_lines("note: {when: 'false', from: fields.inventory, required: true}")
     assert draft(tmp_path, text, asset()).rejections == ()
     text = text.replace("title: {from: filename}", "title: {when: 'false', from: filename}")
@@ -363,7 +363,7 @@ PLACES = (
 
 
 @pytest.mark.parametrize(("text", "row", "column"), PLACES, ids=[f"{row[1]}:{row[2]}" for row in PLACES])
-def test_a_fault_is_where_the_file_has_it(tmp_path: Path, text: str, row: int, column: int) -> None:
+def test_a_diagnostic_is_at_the_position_in_the_file(tmp_path: Path, text: str, row: int, column: int) -> None:
     with pytest.raises(MappingError) as caught:
         compiled(tmp_path, f"{LEAST}{text}\n")
     (fault,) = caught.value.diagnostics

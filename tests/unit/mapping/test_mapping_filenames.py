@@ -48,7 +48,7 @@ def test_an_extension_that_is_none_is_cut_with_the_rest() -> None:
     assert safe_name("Report of the year. " + "b" * 300, 30) == ("Report of the year. " + "b" * 300)[:30]
 
 
-def test_a_letter_keeps_its_accents_or_goes_with_them() -> None:
+def test_a_character_keeps_its_accents_or_is_dropped_with_them() -> None:
     name = "x" * 6 + "g\u0303\u0303"  # a letter that has no composed form
     assert cut_to_characters(name, 7) == "x" * 6
     assert cut_to_characters("👩‍👩‍👧👩‍👩‍👧", 7) == "👩‍👩‍👧"

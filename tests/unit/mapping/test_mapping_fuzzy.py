@@ -177,7 +177,7 @@ def test_synonyms_of_a_table_are_found_both_ways(tmp_path: Path) -> None:
         ("unmatched: guess", "should be 'create', 'suggest', 'park', 'drop' or 'keep'"),
     ],
 )
-def test_faults_of_matching(tmp_path: Path, written: str, told: str) -> None:
+def test_wrong_options_of_matching_are_diagnostics(tmp_path: Path, written: str, told: str) -> None:
     (tmp_path / "words.csv").write_text("term,synonym\nSea,Ocean\n", encoding="utf-8")
     (tmp_path / "pins.csv").write_text("source,target\nSea,Ocean\n", encoding="utf-8")
     with pytest.raises(MappingError) as caught:

@@ -34,7 +34,7 @@ def faults(folder: Path, **files: str) -> list[str]:
     return [str(fault).replace(f"{folder}/", "") for fault in caught.value.diagnostics]
 
 
-def test_lines_of_included_files_count_and_own_ones_win(tmp_path: Path) -> None:
+def test_field_rules_of_included_files_count_and_own_ones_win(tmp_path: Path) -> None:
     shared = f"{LEAST}  note: {{const: shared}}\n  titleFr: {{const: shared}}\nignore: [credit]\nlocales: [fr]\n"
     main = f"{MAIN}fields:\n  note: {{const: own}}\nignore: [site]\nlocales: [en]\n"
     crosswalk = compiled(tmp_path, main=main, shared=shared)
@@ -45,7 +45,7 @@ def test_lines_of_included_files_count_and_own_ones_win(tmp_path: Path) -> None:
     assert crosswalk.marker == "srckey"
 
 
-def test_later_files_win_over_earlier_ones_and_nothing_takes_an_entry_away(tmp_path: Path) -> None:
+def test_later_files_win_over_earlier_ones_and_nothing_removes_an_entry(tmp_path: Path) -> None:
     files = {
         "main": "version: 1\ninclude: [one.yaml, two.yaml]\nfields: {titleFr: null}\n",
         "one": f"{LEAST}  note: {{const: one}}\n  titleFr: {{const: one}}\n  description: {{const: one}}\n",
@@ -72,7 +72,7 @@ def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) -> None:
     }
 
 
-def test_faults_name_the_file_and_line_that_is_wrong(tmp_path: Path) -> None:
+def test_diagnostics_name_the_file_and_line_that_is_wrong(tmp_path: Path) -> None:
     shared = f"{LEAST}  note: {{cel: asset.status = 1}}\n  titel: {{from: filename}}\nselect: {{were: x}}\n"
     main = f"{MAIN}\nfields:\n  titleFr: {{from: fields.titl}}\n  description: {{form: filename}}\n"
     assert faults(tmp_path, main=main, shared=shared) == [
@@ -84,7 +84,7 @@ def test_faults_name_the_file_and_line_that_is_wrong(tmp_path: Path) -> None:
     ]
 
 
-def test_a_fault_in_what_is_replaced_does_not_count(tmp_path: Path) -> None:
+def test_an_error_in_what_is_replaced_does_not_count(tmp_path: Path) -> None:
     shared = f"{LEAST}  note:\n    pipe: [trimm]\n    from: filename\n"
     (fault,) = faults(tmp_path, main=f"{MAIN}fields: {{note: {{form: x}}}}\n", shared=shared)
     assert fault.startswith("main.yaml:3:17: fields.note.form")

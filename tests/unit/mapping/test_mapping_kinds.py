@@ -83,7 +83,7 @@ def test_the_canonical_text(value: Scalar, text: str) -> None:
         (" ", None),
     ],
 )
-def test_places_as_people_write_them(text: str, place: GeoPoint | None) -> None:
+def test_locations_as_people_write_them(text: str, place: GeoPoint | None) -> None:
     assert read_place(text) == place
 
 
@@ -135,7 +135,7 @@ things: st.SearchStrategy[Scalar] = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(things)
-def test_there_and_back_again(value: Scalar) -> None:
+def test_a_value_made_into_text_and_back_is_the_same(value: Scalar) -> None:
     kind, steps = BACK[shape_of(value)]
     text = through("text", value=value)
     assert isinstance(text, str)
@@ -180,7 +180,9 @@ def crossed(folder: Path, source: Schema, target: Schema) -> Crosswalk | None:
 
 
 @pytest.mark.parametrize("wanted", SIDES, ids=lambda side: f"{side[0].value}{'[]' if side[1] else ''}")
-def test_every_bridge_compiles_and_what_it_makes_fits(tmp_path: Path, wanted: tuple[FieldKind, bool, bool]) -> None:
+def test_every_conversion_between_kinds_compiles_and_its_results_fit(
+    tmp_path: Path, wanted: tuple[FieldKind, bool, bool]
+) -> None:
     target = side(*wanted)
     for given_ in SIDES:
         source = side(*given_)
@@ -218,7 +220,7 @@ def test_everything_reaches_text(shape: ValueType) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(SIDES), st.sampled_from(SIDES), value_strategies.several)
-def test_no_bridge_raises_on_any_value(
+def test_no_conversion_between_kinds_raises_on_any_value(
     tmp_path: Path, given_: tuple[FieldKind, bool, bool], wanted: tuple[FieldKind, bool, bool], found: tuple[Scalar]
 ) -> None:
     crosswalk = crossed(tmp_path, side(*given_), side(*wanted))
@@ -247,7 +249,7 @@ def test_no_bridge_raises_on_any_value(
         (Given(ValueType.TEXT, localized=True), Field("x", FieldKind.TEXT, localized=True), ()),
     ],
 )
-def test_the_verbs_of_a_bridge(given_: Given, wanted: Field, steps: tuple[Json, ...]) -> None:
+def test_the_transforms_of_a_conversion_between_kinds(given_: Given, wanted: Field, steps: tuple[Json, ...]) -> None:
     assert conversion(given_, wanted, rule="r", language="en") == steps
 
 

@@ -173,7 +173,7 @@ ODD = schema(
         ('fields.""', "", "", ""),
     ],
 )
-def test_keys_of_any_letters(path: str, key: str, locale: str, part: str) -> None:
+def test_keys_of_any_characters(path: str, key: str, locale: str, part: str) -> None:
     found = parse_path(path, ODD)
     assert (found.key, found.locale, found.part) == (key, locale, part)
 
@@ -191,7 +191,7 @@ def test_keys_of_any_letters(path: str, key: str, locale: str, part: str) -> Non
         ("fields..en", "the source has no field .en", ""),
     ],
 )
-def test_faults_of_keys_of_any_letters(path: str, told: str, hint: str) -> None:
+def test_diagnostics_of_keys_of_any_characters(path: str, told: str, hint: str) -> None:
     with pytest.raises(PathFault) as caught:
         parse_path(path, ODD)
     assert told in str(caught.value)
@@ -236,7 +236,7 @@ PATHS = (
     st.sampled_from(PATHS),
     st.booleans(),
 )
-def test_reading_never_raises_and_gives_no_empty_value(asset: Asset, path: str, all_languages: bool) -> None:
+def test_reading_never_raises_and_returns_no_empty_value(asset: Asset, path: str, all_languages: bool) -> None:
     for found in parse_path(path, SOURCE).read(asset, LanguagePreference(), all_languages=all_languages):
         assert not empty(found.value)
         assert found.label

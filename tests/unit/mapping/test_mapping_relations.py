@@ -38,7 +38,7 @@ def test_a_kind_is_called_as_in_the_target_and_is_no_loss(tmp_path: Path) -> Non
     assert losses(tmp_path, BLOCK, "Views", "placed in") == []
 
 
-def test_a_kind_that_the_target_lacks_is_told_by_its_own_name(tmp_path: Path) -> None:
+def test_a_kind_that_the_target_lacks_is_reported_by_its_own_name(tmp_path: Path) -> None:
     assert [loss.path for loss in losses(tmp_path, LEAST, "Views")] == ["relations.Views"]
     assert [loss.path for loss in losses(tmp_path, BLOCK, "Views", "Other")] == ["relations.Other"]
 
@@ -50,7 +50,7 @@ def test_a_kind_that_the_target_lacks_is_told_by_its_own_name(tmp_path: Path) ->
         (TARGET, "cannot store relations"),
     ],
 )
-def test_what_the_target_has_not_is_a_fault_with_its_line(tmp_path: Path, target: Schema, told: str) -> None:
+def test_what_the_target_lacks_is_a_diagnostic_with_its_line(tmp_path: Path, target: Schema, told: str) -> None:
     with pytest.raises(MappingError) as caught:
         compiled(tmp_path, BLOCK, target=target)
     (fault,) = caught.value.diagnostics
@@ -79,7 +79,7 @@ def test_kinds_of_one_name_are_suggested_and_the_others_noted(tmp_path: Path) ->
     assert crosswalk.related(related("Placed-In")) == related("placed in")
 
 
-def test_nothing_is_suggested_where_kinds_agree_or_relations_have_no_place() -> None:
+def test_nothing_is_suggested_where_kinds_agree_or_relations_cannot_be_stored() -> None:
     for target in (replace(ABLE, relation_kinds=None), TARGET, ABLE):
         made = suggest(replace(SOURCE, relation_kinds=frozenset({"derivative"})), target)
         assert made.relations == {}

@@ -105,7 +105,7 @@ def test_a_list_of_ids(tmp_path: Path) -> None:
         ("type: [PICTURE]", "unknown key; did you mean types?"),
     ],
 )
-def test_faults_of_a_selection(tmp_path: Path, select: str, told: str) -> None:
+def test_errors_of_a_selection_are_diagnostics(tmp_path: Path, select: str, told: str) -> None:
     (tmp_path / "bare.csv").write_text("asset\n7\n", encoding="utf-8")
     (tmp_path / "empty.csv").write_text("id\n", encoding="utf-8")
     with pytest.raises(MappingError) as caught:
@@ -154,7 +154,7 @@ def test_a_lookup_inside_the_file(tmp_path: Path) -> None:
         ("{values: {a: b}, unmatched: guess}", "should be 'park', 'drop', 'keep' or 'null'"),
     ],
 )
-def test_faults_of_a_lookup_inside_the_file(tmp_path: Path, lookup: str, told: str) -> None:
+def test_errors_of_a_lookup_inside_the_file_are_diagnostics(tmp_path: Path, lookup: str, told: str) -> None:
     with pytest.raises(MappingError) as caught:
         read(tmp_path, f"{LEAST}lookups: {{country: {lookup}}}\n")
     (fault,) = caught.value.diagnostics

@@ -122,7 +122,7 @@ def suggested(
     return by_target(found)["subjects"]
 
 
-def test_such_a_text_is_split_into_terms_and_the_line_needs_a_person(tmp_path: Path) -> None:
+def test_a_text_with_separators_is_split_into_terms_and_the_field_rule_needs_review(tmp_path: Path) -> None:
     line = suggested(tmp_path, FieldKind.TERM, multiple=True)
     assert line.pipe == ({"split": ";"}, {"vocabulary": "subjects"}, "unique")
     assert line.reason.endswith("; splits 2 of 3 sampled values")

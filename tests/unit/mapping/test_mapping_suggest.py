@@ -166,7 +166,7 @@ def test_a_field_for_names_of_users_is_paired_with_no_other() -> None:
     assert any("no line reads dc:creator" in note for note in suggest(schema(users), schema(made)).notes)
 
 
-def test_letters_that_are_nearly_the_same_give_a_weak_line() -> None:
+def test_names_that_are_nearly_the_same_make_a_weak_field_rule() -> None:
     line = by_target(suggest(schema(Field("titre", TEXT)), schema(Field("title", TEXT, indexed=False))))["title"]
     assert line.sources == ("fields.titre",)
     assert 0.5 < line.score < 0.8
@@ -184,7 +184,7 @@ def test_terms_find_terms_and_make_them_where_the_list_is_open() -> None:
     assert by_target(found)["subject"].pipe == ({"vocabulary": "subject"}, "unique")
 
 
-def test_a_line_that_loses_all_values_but_one_needs_a_person() -> None:
+def test_a_field_rule_that_loses_all_values_but_one_needs_review() -> None:
     words = {"keywords": Vocabulary("keywords")}
     source = schema(Field("keywords", TERM, multiple=True, vocabulary="keywords"), vocabularies=words)
     target = schema(Field("keywords", TERM, vocabulary="keywords"), vocabularies=words)
@@ -194,7 +194,7 @@ def test_a_line_that_loses_all_values_but_one_needs_a_person() -> None:
     assert line.reason == "same key, only the first of several values: the others are lost"
 
 
-def test_parts_that_the_source_does_not_give_are_told() -> None:
+def test_parts_that_the_source_does_not_return_are_reported() -> None:
     target = schema(Field("title", TEXT), capabilities=E.capabilities)
     bare = schema(Field("title", TEXT), capabilities=E.capabilities.without(reads=[*Feature]))
     lines = {line.target: line for line in suggest(bare, target).lines}
@@ -218,7 +218,7 @@ def test_two_terms_of_one_label_become_one_text(tmp_path: Path) -> None:
     assert drafted.draft.fields == {"keywords": "music; text", "words": ("music", "text")}
 
 
-def test_a_place_that_may_lack_its_point_is_dropped_and_parks_nothing() -> None:
+def test_a_location_that_may_lack_coordinates_is_dropped_and_parks_nothing() -> None:
     target = schema(Field("spot", FieldKind.PLACE, coordinates=True))
     line = by_target(suggest(schema(Field("spot", TEXT)), target))["spot"]
     assert (line.pipe, line.more) == (("place",), {"on_error": "drop"})

@@ -58,7 +58,7 @@ def test_the_marker_is_never_a_field_of_accounts(tmp_path: Path) -> None:
     assert walked(tmp_path, asked, source, target).marker == "acme:srckey"
 
 
-def test_without_a_field_for_the_mark_that_is_told(tmp_path: Path) -> None:
+def test_a_target_without_a_field_for_the_marker_is_reported(tmp_path: Path) -> None:
     target = schema(Field("title", TEXT, required=True))
     found = suggest(A, target)
     assert walked(tmp_path, found, A, target).marker is None
@@ -101,7 +101,7 @@ def test_a_profile_that_holds_few_fields_is_not_chosen_for_its_name() -> None:
     assert set(by_target(found)) == {"title", "author", "height", "rights", "srckey"}
 
 
-def test_types_that_no_asset_has_are_no_profiles_and_cost_no_mark(tmp_path: Path) -> None:
+def test_types_that_no_asset_has_are_no_profiles_and_cost_no_marker(tmp_path: Path) -> None:
     images, lists = frozenset({"Images"}), frozenset({"Collections"})
     same = schema(
         Field("title", TEXT, types=images | lists),
@@ -116,7 +116,7 @@ def test_types_that_no_asset_has_are_no_profiles_and_cost_no_mark(tmp_path: Path
         assert walked(tmp_path, found, same, same).marker == "key"
 
 
-def test_profiles_without_a_common_field_for_the_mark_are_left_to_the_default(tmp_path: Path) -> None:
+def test_profiles_without_a_common_field_for_the_marker_are_left_to_the_default(tmp_path: Path) -> None:
     def of(name: str, *keys: str) -> list[Field]:
         return [Field(key, TEXT, types=frozenset({name})) for key in keys]
 
@@ -134,7 +134,7 @@ def test_of_all_assets_those_types_are_cases_that_they_use() -> None:
     assert partly.block["cases"] == {"Document": "documents", "Picture": "images"}
 
 
-def test_the_mark_goes_where_the_source_keeps_nothing_of_its_own(tmp_path: Path) -> None:
+def test_the_marker_goes_where_the_source_stores_nothing_of_its_own(tmp_path: Path) -> None:
     both = schema(Field("title", TEXT), Field("srckey", TEXT), Field("other", TEXT))
     assert walked(tmp_path, suggest(both, both), both, both).marker == "srckey"
     for filled, marker in (({"title"}, "srckey"), ({"title", "srckey"}, "srckey")):

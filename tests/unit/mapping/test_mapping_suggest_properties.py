@@ -84,13 +84,13 @@ def test_any_kind_into_any_required_one(tmp_path: Path, kind: FieldKind) -> None
         assert walked(tmp_path, suggest(source, target), source, target).writes == {"x"}
 
 
-def test_what_the_source_keeps_for_itself_is_ignored_and_the_rest_told() -> None:
+def test_what_the_source_uses_internally_is_ignored_and_the_rest_reported() -> None:
     found = suggest(A, E)
     assert found.ignore == ("stat_views", "width")
     assert any(note.startswith("no line reads contact, dims") for note in found.notes)
 
 
-def test_names_that_differ_in_whitespace_alone_are_told_apart() -> None:
+def test_names_that_differ_in_whitespace_alone_are_distinguished() -> None:
     names = ("a note", "a  note", "a\u00a0note", "a\u2003note", " a note", "a note ", "a\u200bnote")
     (note,) = [
         note

@@ -108,7 +108,7 @@ def whole(step: Json, *values: Scalar) -> ListResult:
         ({"vocabulary": "subject"}, Term("sea", "99"), Term("Sea", "s1")),
     ],
 )
-def test_a_verb_by_example(step: Json, value: Scalar, expected: Scalar) -> None:
+def test_a_transform_by_example(step: Json, value: Scalar, expected: Scalar) -> None:
     assert each(step, value).values == (expected,)
 
 
@@ -160,7 +160,7 @@ def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
     assert made.note.outcome is ValueOutcome.KEPT
 
 
-def test_digits_that_a_number_cannot_keep_are_told() -> None:
+def test_digits_that_a_number_cannot_hold_are_reported() -> None:
     made = each("number", "0.12345678901234567890123")
     assert made.note is not None
     assert made.note.outcome is ValueOutcome.KEPT
@@ -188,7 +188,7 @@ def test_repeated_values_are_left_out() -> None:
     assert [positions for _, positions in kept.items] == [(0,), (2,), (4,), (5,), (6,)]
 
 
-def test_only_the_first_and_what_is_gone_is_told() -> None:
+def test_the_first_value_is_taken_and_the_dropped_ones_are_reported() -> None:
     kept = whole("first", "a", "b", "c")
     assert kept.items == (("a", (0,)),)
     assert kept.note is not None
@@ -223,7 +223,7 @@ def test_constants_and_defaults() -> None:
         ("html_to_text", "fields.x.pipe[0]: unknown transform html_to_text; `dam-sync help mapping` lists the"),
     ],
 )
-def test_faults_of_a_step(step: Json, told: str) -> None:
+def test_wrong_options_of_a_transform_are_diagnostics(step: Json, told: str) -> None:
     assert any(fault.startswith(told) for fault in faults_of(step)), faults_of(step)
 
 
@@ -241,7 +241,7 @@ def test_faults_of_a_step(step: Json, told: str) -> None:
         ({"vocabulary": "subjekt"}, "unknown vocabulary subjekt; did you mean subject?"),
     ],
 )
-def test_faults_that_need_no_value(step: Json, told: str) -> None:
+def test_diagnostics_that_need_no_value(step: Json, told: str) -> None:
     assert any(told in f"{message}; {hint}" for message, hint in transform(step).problems(SETTING))
 
 
@@ -286,7 +286,7 @@ STEPS: Mapping[str, Json] = {
 @pytest.mark.parametrize("name", list(TRANSFORMS))
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(scalars, max_size=4))
-def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) -> None:
+def test_transforms_never_raise_and_results_have_the_promised_shape(name: str, values: list[Scalar]) -> None:
     """No value raises; without a note, results have the shape that was promised."""
     found = transform({name: STEPS[name]} if name in STEPS else name)
     if isinstance(found, ListTransform):
@@ -302,7 +302,7 @@ def test_verbs_are_total_and_keep_their_word(name: str, values: list[Scalar]) ->
 
 
 @given(st.sampled_from(list(TRANSFORMS)), st.sampled_from(list(ValueType)))
-def test_shapes_that_a_verb_takes_have_no_misfit(name: str, shape: ValueType) -> None:
+def test_shapes_that_a_transform_takes_are_not_rejected(name: str, shape: ValueType) -> None:
     found = transform({name: STEPS[name]} if name in STEPS else name)
     if shape in found.takes and name != "pluck":
         assert not found.reject_reason(shape)

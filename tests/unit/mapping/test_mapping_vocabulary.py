@@ -58,7 +58,7 @@ def test_case_is_left_out_only_where_asked() -> None:
     assert index(Term("Straße")).find(Term("STRASSE"), Matching(("casefold",))) == Term("Straße")
 
 
-def test_synonyms_of_either_side() -> None:
+def test_synonyms_of_source_or_target() -> None:
     assert INDEX.find(Term("ocean"), Matching(("synonym",))) is SEA
     assert INDEX.find(Term("See", synonyms={"en": ("sea",)}), Matching(("synonym",))) is SEA
     assert INDEX.find(Term("ocean"), Matching(("exact", "casefold"))) is None
@@ -120,7 +120,7 @@ def test_a_new_branch_is_made_from_the_root_down() -> None:
     assert made.new_terms[-1][1].labels == {"en": "Gull"}
 
 
-def test_what_was_made_is_found_when_asked_again() -> None:
+def test_a_term_that_was_created_is_found_the_next_time() -> None:
     known, new = index(Term("Nature", "9", ("Nature",))), Term("Gull", "44", ("Nature", "Birds", "Gull"))
     creating = rule(unmatched="create", ways=Matching(by_path=True))
     for position, (_, term) in enumerate(creating.apply(new, known, LanguagePreference(), "vocabulary").new_terms):
@@ -159,7 +159,7 @@ def test_a_term_without_a_match_is_named_as_people_know_it_with_how_to_go_on() -
         assert other.detail == f"no term {named} in subject"
 
 
-def test_what_is_unmatched_is_told() -> None:
+def test_what_is_unmatched_is_reported() -> None:
     for unmatched, fate, values in (
         (None, ValueOutcome.FAILED, ()),
         ("park", ValueOutcome.PARKED, ()),
@@ -173,13 +173,13 @@ def test_what_is_unmatched_is_told() -> None:
         assert "Gull" in made.note.detail
 
 
-def test_a_new_term_that_is_too_long_is_told() -> None:
+def test_a_new_term_that_is_too_long_is_reported() -> None:
     made = rule(unmatched="create", max_length=3).apply(Term("Gull"), INDEX, LanguagePreference(), "vocabulary")
     assert made.new_terms == ()
     assert made.note is not None
 
 
-def test_a_term_below_thousands_of_others_is_told() -> None:
+def test_a_term_below_thousands_of_others_is_reported() -> None:
     """Each of them would be made by a call of its own; nobody has so many levels."""
     levels = tuple(f"level {number}" for number in range(3000))
     creating = rule(unmatched="create", ways=Matching(by_path=True))
@@ -202,7 +202,7 @@ def test_paths_as_text_read_back(parts: list[str], odd: str) -> None:
     assert path_of(path_text(Term("x", path=path))) == path
 
 
-def test_what_earlier_runs_found_is_recalled_and_nothing_else_is_taken_for_missing() -> None:
+def test_what_earlier_runs_found_is_remembered_and_nothing_else_is_taken_for_missing() -> None:
     rule = VocabularyRule("subjects", "subject", unmatched="create")
     known = index(SEA)
     assert rule.apply(Term("Sea", "77"), known, LanguagePreference(), "r").values == (Term("Sea", "1"),)

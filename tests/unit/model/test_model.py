@@ -96,7 +96,7 @@ def test_paths_escape_slashes() -> None:
     assert Placement("folder", ("Atelier / Workshop", "a\\b")).text == "/Atelier \\/ Workshop/a\\\\b"
 
 
-def test_instants_without_offset_are_utc() -> None:
+def test_timestamps_without_offset_are_utc() -> None:
     assert parse_instant("2024-05-01T12:00:00") == datetime(2024, 5, 1, 12, tzinfo=UTC)
     assert parse_instant("2024-05-01T14:00:00+02:00") == datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -140,7 +140,7 @@ def test_a_connection_can_only_lose_capabilities() -> None:
     assert other.capabilities.writes(Feature.TAGS)
 
 
-def test_a_date_is_not_an_instant() -> None:
+def test_a_date_is_not_a_timestamp() -> None:
     assert value_to_json(date(2024, 1, 2)) == {"date": "2024-01-02"}
     assert value_to_json(datetime(2024, 1, 2, tzinfo=UTC) + timedelta(milliseconds=5)) == {
         "instant": "2024-01-02T00:00:00.005Z"

@@ -53,7 +53,7 @@ def test_what_is_not_published_widens_where_the_target_shows_it(status: str, rul
     assert rules(asset(status), Audience(hidden="not approved")) == []
 
 
-def test_what_means_the_same_in_a_service_of_the_same_kind_is_held_by_the_draft() -> None:
+def test_what_means_the_same_in_a_service_of_the_same_kind_is_preserved_by_the_draft() -> None:
     """Some services hide nothing by status or dates; then those of a source of that kind did not either."""
     one = asset("archived", release_at=LATER, expires_at=LATER)
     same = Draft(None, "a.jpg", status="archived", rights=one.rights)
@@ -115,7 +115,7 @@ def test_an_expiry_past_or_to_come_has_to_be_carried(
     assert rules(asset(expires_at=expiry), Audience(expires_at=gone)) == (["expiry_dropped"] if widens else [])
 
 
-def test_groups_are_held_by_name_or_by_a_line_that_reads_them() -> None:
+def test_groups_are_preserved_by_name_or_by_a_field_rule_that_reads_them() -> None:
     one = asset(groups=frozenset({"staff", "press"}))
     given, others = frozenset({"Personnel"}), frozenset({"Personnel", "public"})
     assert rules(one, EVERYBODY) == ["groups_widened"]
@@ -131,7 +131,7 @@ def test_groups_are_held_by_name_or_by_a_line_that_reads_them() -> None:
 
 
 @pytest.mark.parametrize("kind", list(RestrictionKind))
-def test_a_restriction_has_to_be_held_by_one_of_its_kind(kind: RestrictionKind) -> None:
+def test_a_restriction_is_preserved_only_by_one_of_its_kind(kind: RestrictionKind) -> None:
     one = asset(restrictions=frozenset({Restriction(kind, "interns")}))
     same, other = Restriction(kind, "interns"), Restriction(kind, "others")
     assert rules(one, EVERYBODY) == [OF_RESTRICTION[kind].value]

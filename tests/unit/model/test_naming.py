@@ -80,7 +80,7 @@ PLACED = 'placements: {from: "placements[].path", as: category}\n'
 
 
 @pytest.mark.parametrize("line", ["", "asset: {filename: {from: filename}}\n"])
-def test_a_changed_file_name_is_told(tmp_path: Path, line: str) -> None:
+def test_a_changed_file_name_is_reported(tmp_path: Path, line: str) -> None:
     crosswalk = compiled(tmp_path, LEAST + line, target=NAMED)
     made = crosswalk.draft(asset("50%.jpg"), "mark", {})
     assert made.draft.filename == "50_.jpg"
@@ -89,7 +89,7 @@ def test_a_changed_file_name_is_told(tmp_path: Path, line: str) -> None:
     assert (plain.draft.filename, plain.losses) == ("50.jpg", ())
 
 
-def test_changed_names_of_containers_are_told(tmp_path: Path) -> None:
+def test_changed_names_of_containers_are_reported(tmp_path: Path) -> None:
     crosswalk = compiled(tmp_path, LEAST + PLACED, target=NAMED)
     made = crosswalk.draft(asset("a.jpg", ("Press", "Box 1/2"), ("Plain",)), "mark", {})
     assert {place.path for place in made.draft.placements} == {("Press", "Box 1／2"), ("Plain",)}
@@ -97,7 +97,7 @@ def test_changed_names_of_containers_are_told(tmp_path: Path) -> None:
     assert "Box 1" in loss.detail
 
 
-def test_whitespace_at_the_ends_of_names_of_containers_is_told(tmp_path: Path) -> None:
+def test_whitespace_at_the_ends_of_names_of_containers_is_reported(tmp_path: Path) -> None:
     crosswalk = compiled(tmp_path, LEAST + PLACED)
     made = crosswalk.draft(asset("a.jpg", ("Press", " Red ")), "mark", {})
     assert {place.path for place in made.draft.placements} == {("Press", "Red")}
@@ -123,7 +123,7 @@ class Target:
             yield Placement("category", path, identity)
 
 
-async def test_they_are_found_by_the_name_they_should_have() -> None:
+async def test_containers_are_found_by_the_name_they_should_have() -> None:
     found = await TargetContainers(Target(), None, NAMING).known()  # type: ignore[arg-type]
     assert found["category", ("50％",)] == "1"
     assert found["category", ("a＋b",)] == "2"

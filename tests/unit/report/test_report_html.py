@@ -25,7 +25,7 @@ def test_what_services_say_is_escaped() -> None:
     assert "\x1b" not in page
 
 
-def test_a_report_that_an_earlier_version_kept_is_shown() -> None:
+def test_a_report_that_an_earlier_version_stored_is_shown() -> None:
     report = large_report(3)
     for key in ("headline", "origin", "scope", "mapping", "accounts", "terms", "containers", "estimate", "risks"):
         del report[key]

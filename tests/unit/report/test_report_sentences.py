@@ -85,7 +85,7 @@ def test_assets_that_are_not_selected_are_counted_by_condition() -> None:
     assert sentences.about_left_out({"ids": 1}) == ["1 asset is not selected, left out by `select`: ids 1"]
 
 
-def test_files_that_the_target_fetches_are_told_from_those_that_were_sent() -> None:
+def test_files_that_the_target_fetches_are_distinguished_from_those_that_were_sent() -> None:
     assert sentences.about_fetches(1, 1_000) == [
         "1 file will be fetched by the target itself (1,000 bytes), by links of the source"
     ]

@@ -24,7 +24,7 @@ def lines(title: str, width: int) -> list[str]:
     return [line.rstrip() for line in shown.get().splitlines()]
 
 
-def test_a_title_wider_than_its_table_stands_on_one_line() -> None:
+def test_a_title_wider_than_its_table_is_on_one_line() -> None:
     assert lines("What proves it", 80)[0] == "What proves it"
 
 
@@ -42,7 +42,7 @@ def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -
     assert [row[3:] for row in rows[:2]] == [("0", "t0", "X", "Y"), ("sea.jpg (1)", "t1", "X", "Y")]
 
 
-def test_evidence_is_told_by_kind_of_file() -> None:
+def test_evidence_is_reported_by_kind_of_file() -> None:
     verdict = {"files": {"file": {"V3": 2, "V4": 5}, "attachments": {"V0": 1}}}
     assert file_evidence(verdict) == {"attachments, V0": 1, "current files, V4": 5, "current files, V3": 2}
 
@@ -61,7 +61,7 @@ def test_a_pipe_gets_one_line_a_row_with_nothing_behind_it() -> None:
     assert text.splitlines() == ["Check of job.yaml", "       found", "OK     short", f"FAULT  {long}", ""]
 
 
-def test_marks_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wants_them() -> None:
+def test_results_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wants_them() -> None:
     for environment, coloured in (({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
         console = Console(width=80, force_terminal=True, _environ=environment)
         with console.capture() as shown:

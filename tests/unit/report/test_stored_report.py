@@ -121,7 +121,7 @@ def test_what_a_report_lacks_is_empty() -> None:
         (("seconds",), float("inf"), "seconds is a number that no report has"),
     ],
 )
-def test_the_error_names_the_place(place: tuple[Any, ...], value: Any, said: str) -> None:
+def test_the_error_names_the_position_in_the_report(place: tuple[Any, ...], value: Any, said: str) -> None:
     with pytest.raises(MisshapenReport) as error:
         read_report(replaced(whole(), place, value))
     assert str(error.value) == said

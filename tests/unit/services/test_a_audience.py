@@ -40,7 +40,7 @@ async def test_a_download_level_below_hd_is_a_restriction(opened: Open, level: s
     assert found == {frozenset(), frozenset({Restriction(RestrictionKind.DOWNLOAD, f"download level {level}")})}
 
 
-async def test_a_rich_search_tells_the_same(opened: Open) -> None:
+async def test_a_rich_search_returns_the_same_audience(opened: Open) -> None:
     tenant = opened(
         asset(1), asset(2, rights={"restrictions": [{"kind": "download", "detail": "BD"}]}), rich_search=True
     )

@@ -48,7 +48,7 @@ async def test_tokens_are_signed_in_every_algorithm(opened: Open, algorithm: str
     assert (await tenant_of(opened).connect(signed(algorithm), read_only=True).probe()).total == 12
 
 
-async def test_another_algorithm_is_a_fault_of_the_job(opened: Open) -> None:
+async def test_another_algorithm_is_a_diagnostic_of_the_job(opened: Open) -> None:
     with pytest.raises(ConfigError):
         tenant_of(opened).connect(signed("RS256"))
 
@@ -59,7 +59,7 @@ async def test_a_signature_that_is_not_believed_is_denied(opened: Open, wrong: M
         await tenant_of(opened).connect(signed(**wrong)).probe()
 
 
-async def test_a_signed_token_is_made_anew_before_it_ends(opened: Open) -> None:
+async def test_a_token_is_signed_again_before_it_expires(opened: Open) -> None:
     tenant = tenant_of(opened)
     clock = HastyClock(tenant.world)
     service = tenant.connect(signed(), read_only=True, clock=clock)
@@ -102,7 +102,7 @@ async def test_a_token_is_renewed_before_it_ends(opened: Open) -> None:
     assert not tenant.world.refused
 
 
-async def test_a_lost_answer_of_the_exchange_costs_one_more(opened: Open) -> None:
+async def test_a_lost_response_of_the_exchange_costs_one_more(opened: Open) -> None:
     tenant = tenant_of(opened)
     tenant.faults.add([{"match": EXCHANGE, "nth": 1, "do": "reset_after"}])
     assert (await tenant.connect(client(tenant), read_only=True).probe()).total == 12

@@ -25,7 +25,7 @@ async def opened() -> AsyncIterator[Open]:
         yield start
 
 
-async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> None:
+async def test_create_writes_everything_at_the_estimated_cost(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     terms = {term.label: term async for term in service.terms("subject")}
@@ -60,7 +60,7 @@ async def test_create_writes_everything_at_the_cost_it_told(opened: Open) -> Non
 
 
 @pytest.mark.parametrize("status", ["", "published", "Internal", "archived"])
-async def test_few_fields_are_written_one_by_one_at_the_cost_told(opened: Open, status: str) -> None:
+async def test_few_fields_are_written_one_by_one_at_the_estimated_cost(opened: Open, status: str) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     base = await draft_for(service)
@@ -83,7 +83,7 @@ async def test_a_media_may_be_metadata_only(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-async def test_a_title_in_some_languages_is_the_only_one_at_the_cost_told(opened: Open, named: bool) -> None:
+async def test_a_title_in_some_languages_is_the_only_one_at_the_estimated_cost(opened: Open, named: bool) -> None:
     tenant = opened(asset(1), title_from_file=named)
     service = tenant.connect()
     for number in range(2):
@@ -148,7 +148,7 @@ async def test_find_waits_out_the_lag(opened: Open) -> None:
 
 @pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("known", [True, False])
-async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, listed: bool, known: bool) -> None:
+async def test_a_create_whose_response_was_lost_is_found_again(opened: Open, listed: bool, known: bool) -> None:
     tenant = opened(drafts_in_folder=listed, lag=0.1)
     service = tenant.connect()
     draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500, known=known)
@@ -161,7 +161,7 @@ async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, liste
     assert (await service.fetch(made)).fields["legacy_id"] == "m-1"
 
 
-async def test_a_lost_answer_of_an_older_release_is_found_by_date(opened: Open) -> None:
+async def test_a_lost_response_of_an_older_release_is_found_by_date(opened: Open) -> None:
     tenant = opened(asset(1), release="4.15.0", lag=0.1)
     service = tenant.connect()
     draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
@@ -215,7 +215,7 @@ async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
     assert set(made.values()) == set(tenant.truth())
 
 
-async def test_the_recorded_media_of_a_twin_is_not_taken_for_one_whose_answer_was_lost(opened: Open) -> None:
+async def test_the_recorded_media_of_a_twin_is_not_taken_for_one_whose_response_was_lost(opened: Open) -> None:
     """The run broke off when the older one was recorded, but had no marker."""
     tenant = opened(lag=0.1)
     service = tenant.connect()
@@ -244,7 +244,7 @@ async def test_the_recorded_media_of_a_twin_is_not_taken_for_one_whose_answer_wa
     assert set(made.values()) == set(tenant.truth())
 
 
-async def test_a_media_of_another_user_is_not_taken_for_one_whose_answer_was_lost(opened: Open) -> None:
+async def test_a_media_of_another_user_is_not_taken_for_one_whose_response_was_lost(opened: Open) -> None:
     tenant = opened(lag=0.1, users=[{**EDITOR, "permission": "ADMIN"}])
     service, other = tenant.connect(), tenant.connect({"flow": "basic", **EDITOR})
     draft, content, journal = await draft_for(service), Bytes("same.jpg", b"x" * 500), MemoryJournal()
@@ -276,7 +276,7 @@ async def test_values_that_are_refused_leave_a_marked_draft_that_the_next_attemp
     assert (await service.fetch(partial)).status == "published"
 
 
-async def test_a_lost_answer_of_the_values_is_repeated_and_the_marker_is_among_them(opened: Open) -> None:
+async def test_a_lost_response_of_the_values_is_repeated_and_the_marker_is_among_them(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     draft = await draft_for(service, rating=1, cleared=True, keywords=("a",))
@@ -288,7 +288,7 @@ async def test_a_lost_answer_of_the_values_is_repeated_and_the_marker_is_among_t
 
 
 @pytest.mark.parametrize("call", ["selections/*/bulks", "selections/*/medias"])
-async def test_a_selection_that_is_gone_early_is_made_again(opened: Open, call: str) -> None:
+async def test_a_selection_that_was_deleted_early_is_made_again(opened: Open, call: str) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     more: dict[str, Value] = {"rating": 1, "cleared": True, "keywords": ("a",), "legend": Localized({"en": "A"})}
@@ -351,7 +351,7 @@ async def test_stopped_before_any_call_it_goes_on_without_a_twin(opened: Open) -
     assert len(tenant.truth()) == stops + 1
 
 
-async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> None:
+async def test_twins_made_at_once_with_lost_responses_stay_apart(opened: Open) -> None:
     tenant = opened(lag=0.05)
     service = tenant.connect()
     base = await draft_for(service)
@@ -375,7 +375,7 @@ async def test_twins_made_at_once_with_lost_answers_stay_apart(opened: Open) -> 
         assert (await service.fetch(AssetId(task.result()))).fields["legacy_id"] == mark
 
 
-async def test_an_expired_descriptor_begins_anew(opened: Open) -> None:
+async def test_an_upload_with_an_expired_descriptor_starts_again(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)

@@ -31,7 +31,7 @@ def refused(ask: HalRequest, status: int, code: str) -> DamSyncError:
         (HalRequest("PUT", "thesauruses", "/{id}"), "thesaurus"),
     ],
 )
-def test_a_right_that_lacks_in_one_place_stops_no_run(ask: HalRequest, word: str, code: str) -> None:
+def test_a_permission_that_lacks_for_one_object_stops_no_run(ask: HalRequest, word: str, code: str) -> None:
     error = refused(ask, 403, code)
     assert type(error) is Rejected
     assert word in error.hint
@@ -56,7 +56,7 @@ def test_an_upload_that_ended_is_known_by_more_than_one_spelling(ask: HalRequest
 
 
 @pytest.mark.parametrize("code", ["folder-not-found", "profile-not-found", "form-not-found"])
-def test_another_thing_that_is_gone_is_no_upload(code: str) -> None:
+def test_a_missing_object_other_than_an_upload_is_not_found(code: str) -> None:
     assert type(refused(HalRequest("POST", "folders", FOLDER_MEDIAS), 404, code)) is NotFound
 
 

@@ -74,7 +74,7 @@ async def test_a_kill_at_a_border_of_parts_sends_no_part_twice(opened: Open, par
 
 @pytest.mark.parametrize("fault", ["reset_after", "truncate:0", "html:502", "wrong_length:0.3"])
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
-async def test_a_part_whose_answer_was_lost_is_not_sent_again(opened: Open, part: int, fault: str) -> None:
+async def test_a_part_whose_response_was_lost_is_not_sent_again(opened: Open, part: int, fault: str) -> None:
     """But for an answer of a proxy: that part never came to the service."""
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
@@ -115,7 +115,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
 
 
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
-async def test_a_descriptor_that_ended_begins_anew(opened: Open, part: int) -> None:
+async def test_an_upload_whose_descriptor_ended_starts_again(opened: Open, part: int) -> None:
     tenant = opened()
     content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     draft = await draft_for(connect(tenant))
@@ -161,7 +161,7 @@ async def test_a_version_in_parts_goes_on_too(opened: Open, fault: str) -> None:
 # -- attachments: bytes go to a signed link of another host ------------------------------------------------------------
 
 
-async def test_an_upload_link_that_ended_is_asked_for_anew(opened: Open) -> None:
+async def test_an_upload_link_that_ended_is_requested_again(opened: Open) -> None:
     tenant = opened(asset(1))
     (identity,) = tenant.truth()
     tenant.faults.add([{"match": "PUT /uploads/*", "nth": 1, "do": "advance:1000"}])
@@ -181,7 +181,7 @@ async def test_an_upload_link_refused_twice_parks_and_shows_no_link(opened: Open
 
 
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503"])
-async def test_an_attachment_whose_answer_was_lost_is_one(opened: Open, fault: str) -> None:
+async def test_an_attachment_whose_response_was_lost_is_one(opened: Open, fault: str) -> None:
     for call in ("POST /api/dam/medias/*/attachments", "PUT /uploads/*"):
         tenant = opened(asset(1))
         (identity,) = tenant.truth()
@@ -220,7 +220,7 @@ async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(ope
 # -- as a source -------------------------------------------------------------------------------------------------------
 
 
-async def test_an_address_that_changed_is_read_anew_from_the_same_byte(opened: Open) -> None:
+async def test_a_url_that_changed_is_read_again_from_the_same_byte(opened: Open) -> None:
     """The random part of a static address changes with each file version (wire A 4); the old one leads nowhere."""
     tenant = opened(asset(1))
     service = connect(tenant)

@@ -117,7 +117,7 @@ def test_an_export_has_at_most_50_items(a: Tenant) -> None:
     assert a.no("POST", f"{where}/exports", body) == (500, "export-too-large")  # an e-mail is sent instead
 
 
-def test_a_term_has_at_most_100_letters(a: Tenant) -> None:
+def test_a_term_has_at_most_100_characters(a: Tenant) -> None:
     roots = a.get("/thesaurus-tree", forceArrays="true")["_embedded"]["child"]
     children = f"/thesaurus-tree/{roots[0]['id']}/children"
     a.ok("POST", children, {"title": "é" * facts.TERM_LETTERS})

@@ -55,7 +55,7 @@ class SlowRefusals(httpx.AsyncBaseTransport):
         await self.usual.aclose()
 
 
-async def test_links_that_another_call_reads_meanwhile_are_followed(opened: Open) -> None:
+async def test_links_that_another_call_reads_in_between_are_followed(opened: Open) -> None:
     tenant = opened(FULL, asset(2), **MOVED)
     first, second = (entry.id for entry in await entries(tenant.connect()))
     title = Localized({"en": "New"})
@@ -94,7 +94,7 @@ async def test_relations_are_written_and_removed(opened: Open) -> None:
     assert (await service.fetch(first)).relations == {link}
 
 
-async def test_what_is_gone_is_looked_for_once(opened: Open) -> None:
+async def test_a_missing_asset_is_looked_for_once(opened: Open) -> None:
     tenant = opened(FULL, asset(2))
     service = tenant.connect()
     await service.schema()

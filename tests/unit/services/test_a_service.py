@@ -37,7 +37,7 @@ async def opened() -> AsyncIterator[Open]:
         yield start
 
 
-async def test_probe_tells_who_we_are_and_what_we_see(opened: Open) -> None:
+async def test_probe_says_who_we_are_and_what_we_see(opened: Open) -> None:
     tenant = opened(asset(1), asset(2))
     service = tenant.connect()
     account = await service.probe()
@@ -69,7 +69,7 @@ async def test_a_signed_token_opens_too(opened: Open) -> None:
         ),
     ],
 )
-def test_each_flow_makes_its_credential(auth: Mapping[str, str], kind: type) -> None:
+def test_each_auth_method_makes_its_credential(auth: Mapping[str, str], kind: type) -> None:
     context = typed(CONNECTOR, Context("http://127.0.0.1:1", auth))
     assert isinstance(authenticator_of(context), kind)
 
@@ -339,7 +339,7 @@ async def test_no_download_right_is_said_and_not_worked_around(opened: Open) -> 
             service.estimate_open(found.file)
 
 
-async def test_odd_addresses_are_read(opened: Open) -> None:
+async def test_odd_urls_are_read(opened: Open) -> None:
     service = opened(FULL, asset(2), odd_hrefs=True, odd_descriptors=True).connect()
     first, _ = await entries(service)
     found = await service.fetch(first.id)
@@ -369,7 +369,7 @@ async def test_another_deployment_with_its_own_words(opened: Open) -> None:
     assert (await service.fetch(made)).status == "published"
 
 
-def test_every_ability_is_there_but_bulk_placing() -> None:
+def test_every_capability_is_there_but_bulk_memberships() -> None:
     missing = set(Operation) - CONNECTOR.capabilities.operations
     assert missing == {Operation.PLACE, Operation.SUBSCRIBE, Operation.DETACH}
     assert Person("x").name == "x"

@@ -50,7 +50,7 @@ def test_folders_are_read_under_either_key(key: str, several: bool) -> None:
 # -- languages ---------------------------------------------------------------------------------------------------------
 
 
-def test_other_languages_of_a_field_that_told_no_flag_are_not_cleared() -> None:
+def test_other_languages_of_a_field_without_a_localized_flag_are_not_cleared() -> None:
     forms = form_of({"internalName": "note", "type": "TEXT"}, {"internalName": "title", "localized": True})
     values = {"note": Localized({"en": "X"}), "title": Localized({"en": "X"})}
     assert writes_of(values, forms, LOCALES, whole=True).puts == (
@@ -60,7 +60,7 @@ def test_other_languages_of_a_field_that_told_no_flag_are_not_cleared() -> None:
     )
 
 
-def test_a_field_that_told_no_flag_is_cleared_in_every_language_where_nothing_is_left() -> None:
+def test_a_field_without_a_localized_flag_is_cleared_in_every_language_where_nothing_is_left() -> None:
     forms = form_of({"internalName": "note", "type": "TEXT"})
     puts = writes_of({"note": None}, forms, LOCALES, whole=True).puts
     assert puts == (Put("note", None, "en"), Put("note", None, "fr"))
@@ -181,7 +181,7 @@ def test_the_links_of_an_attachment_are_read_in_either_spelling(relation: str) -
         ("NUMBER", [1, 2], (1, 2)),
     ],
 )
-def test_a_value_in_another_shape_is_kept(kind: str, raw: Json, value: Value) -> None:
+def test_a_value_in_another_shape_is_preserved(kind: str, raw: Json, value: Value) -> None:
     assert decode(FormField("f", kind, "f"), {"value": raw}) == value
 
 

@@ -35,7 +35,7 @@ async def opened() -> AsyncIterator[Open]:
         yield start
 
 
-async def test_a_term_that_was_begun_is_given_its_other_titles(opened: Open) -> None:
+async def test_a_term_that_was_begun_gets_its_other_titles(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     await service.schema()

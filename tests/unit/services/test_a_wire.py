@@ -206,7 +206,7 @@ def test_links_are_objects_strings_or_arrays() -> None:
         "/api//dam/medias/8857",
     ],
 )
-def test_api_addresses_lose_scheme_host_and_doubled_slashes(href: str) -> None:
+def test_api_urls_lose_scheme_host_and_doubled_slashes(href: str) -> None:
     assert api_path(href) == "/api/dam/medias/8857"
     assert tail(href + "/?fields=id") == "8857"
 
@@ -216,14 +216,14 @@ def test_queries_survive_and_names_are_unquoted() -> None:
     assert tail("https://x.example/api/dam/sheet-fields/%C3%A9tat") == "état"
 
 
-def test_file_addresses_keep_their_host_and_never_go_in_clear() -> None:
+def test_file_urls_keep_their_host_and_never_use_plain_http() -> None:
     assert file_url("http://static.dam.example//medias/x.jpg") == "https://static.dam.example/medias/x.jpg"
     assert file_url("http://127.0.0.1:9/medias/x.jpg?s=1") == "http://127.0.0.1:9/medias/x.jpg?s=1"
     assert file_url("") == ""
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.2:9", "[::1]:9"])
-def test_a_file_host_on_this_machine_keeps_plain_http(host: str) -> None:
+def test_a_local_file_host_keeps_plain_http(host: str) -> None:
     assert file_url(f"http://{host}/medias/x.jpg") == f"http://{host}/medias/x.jpg"
 
 
@@ -232,7 +232,7 @@ def test_a_templated_relation_is_read_up_to_its_template(rest: str) -> None:
     assert collection_path(f"https://demo.dam.example/api/dam/medias{rest}") == "/api/dam/medias"
 
 
-def test_sizes_and_instants_in_every_shape_seen() -> None:
+def test_sizes_and_timestamps_in_every_shape_seen() -> None:
     assert [whole("2973754"), whole(7), whole(None), whole(True), whole("x")] == [2973754, 7, None, None, None]
     assert timestamp_of(1737035921000) == timestamp_of("2025-01-16T13:58:41.000Z") == timestamp_of(1737035921)
     assert timestamp_of("") is None
@@ -339,7 +339,7 @@ def test_what_does_not_fit_is_refused_by_name(kind: str, value: Json) -> None:
         encode(FormField("f", kind), value)
 
 
-def test_an_instant_is_not_quietly_cut_to_a_day() -> None:
+def test_a_timestamp_is_not_silently_cut_to_a_day() -> None:
     with pytest.raises(InvalidValue, match="a timestamp"):
         encode(FormField("f", "DATE"), datetime(2025, 2, 6, 23, 30, tzinfo=UTC))
 
@@ -475,7 +475,7 @@ def test_placements_without_a_known_path_keep_their_title() -> None:
 
 
 @pytest.mark.parametrize("row", ["text", ["a list"], 7, None])
-def test_what_is_embedded_beside_objects_breaks_the_contract(row: object) -> None:
+def test_an_embedded_value_that_is_no_object_breaks_the_contract(row: object) -> None:
     with pytest.raises(ContractBroken, match=r"_embedded\.label holds"):
         embedded({"_embedded": {"label": [{"id": 1}, row]}}, "label")
 

@@ -65,7 +65,7 @@ async def test_what_only_something_on_the_way_took_out_is_taken_out_all_the_same
     assert {place.text for place in (await service.fetch(first.id)).placements} == {"/Press"}
 
 
-async def test_what_is_not_taken_out_is_told(opened: Open) -> None:
+async def test_a_membership_that_is_not_removed_is_reported(opened: Open) -> None:
     tenant = opened(FULL, asset(2))
     service = tenant.connect()
     first, _ = await entries(service)
@@ -81,7 +81,7 @@ async def test_what_is_not_taken_out_is_told(opened: Open) -> None:
     assert not {"/Press/2024", "/Highlight"} & {place.text for place in (await service.fetch(first.id)).placements}
 
 
-async def test_a_new_version_after_a_lost_answer_is_one(opened: Open) -> None:
+async def test_a_new_version_after_a_lost_response_is_one(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     (entry,) = await entries(service)

@@ -119,7 +119,7 @@ def test_a_metadata_item_that_is_no_object(odd: Json) -> None:
 
 
 @pytest.mark.parametrize("number", [1e300, float("inf"), -1e300, 10**400])
-def test_numbers_beyond_all_years_are_no_instant(number: Any) -> None:
+def test_numbers_beyond_all_years_are_no_timestamp(number: Any) -> None:
     found = a.asset_of([("en", {**MEDIA, "creationDate": number, "fileSize": number})], SENSE)
     assert found.created_at is None
     assert [loss.path for loss in found.losses] == ["created_at"]

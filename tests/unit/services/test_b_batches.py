@@ -134,7 +134,7 @@ async def test_a_refused_batch_fails_only_the_asset_whose_call_it_was(tenant: Te
 
 
 @pytest.mark.parametrize("call", [CREATE, SENT, "POST /api/v1/upload/new/default"])
-async def test_a_lost_answer_leaves_each_asset_once(tenant: Tenant, call: str) -> None:
+async def test_a_lost_response_leaves_each_asset_once(tenant: Tenant, call: str) -> None:
     tenant.fail({"match": call, "nth": 1, "do": "reset_after"})
     await together(tenant, tenant.connect())
     await stored(tenant, NAMES)

@@ -162,7 +162,7 @@ class OpenTransport(AlteredTransport):
         return body
 
 
-async def test_a_document_that_stays_open_to_others_is_told_and_goes_nowhere(tenant: Tenant) -> None:
+async def test_a_document_that_stays_open_to_others_is_reported_and_not_moved(tenant: Tenant) -> None:
     """The answer shows somebody whom the block should have shut out."""
     service = tenant.connect()
     await made(tenant, service, draft("one", rights=STAFF))
@@ -255,7 +255,7 @@ async def test_a_document_is_closed_and_opened(tenant: Tenant, rights: Rights) -
 @pytest.mark.parametrize(
     "patch", [Patch(closed=True), Patch(closed=False), Patch(closed=False, rights=STAFF), Patch(rights=STAFF)]
 )
-async def test_closing_and_opening_cost_what_was_told(tenant: Tenant, patch: Patch) -> None:
+async def test_closing_and_opening_cost_what_was_estimated(tenant: Tenant, patch: Patch) -> None:
     service = tenant.connect()
     identity = await made(tenant, service, draft())
     told = service.estimate(patch)
@@ -264,7 +264,7 @@ async def test_closing_and_opening_cost_what_was_told(tenant: Tenant, patch: Pat
     assert sum(told.values()) == sum(spent.values())
 
 
-async def test_a_closed_draft_costs_what_was_told(tenant: Tenant) -> None:
+async def test_a_closed_draft_costs_what_was_estimated(tenant: Tenant) -> None:
     for key in ("one", "two"):
         service = tenant.connect()
         await service.schema()

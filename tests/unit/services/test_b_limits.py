@@ -70,7 +70,7 @@ def test_an_export_has_at_most_100_000_documents(opened: Open) -> None:
     assert len(platform.http.get(f"/nxbigblob/{begun.json()['commandId']}").text.splitlines()) == 1 + 2
 
 
-def test_a_name_has_at_most_24_letters(opened: Open) -> None:
+def test_a_name_has_at_most_24_characters(opened: Open) -> None:
     platform = opened()
     assert platform.create("n" * 30)["path"].rpartition("/")[2] == "n" * 24
     assert facts.NAME_LETTERS == 24
@@ -87,7 +87,7 @@ def test_a_collection_has_at_most_10_000_members_and_100_000_before(opened: Open
     platform.operate("Document.AddToCollection", f"doc:{second}", status=400, collection=collection)
 
 
-def test_the_enricher_tells_100_collections(opened: Open) -> None:
+def test_the_enricher_returns_100_collections(opened: Open) -> None:
     placements = [{"kind": "collection", "path": [f"c{number}"]} for number in range(101)]
     platform = opened(
         *({"record": "container", **each} for each in placements),

@@ -57,7 +57,7 @@ async def test_a_server_without_relations_refuses_them_alone(tenant: Tenant) -> 
     assert spent["POST /api/v1/automation/Document.AddRelation"] == 1
 
 
-async def test_a_hidden_stranger_under_our_name_is_told_and_leaves_no_twin(
+async def test_a_hidden_document_under_our_name_is_a_conflict_and_leaves_no_twin(
     tenant: Tenant, raw: httpx.AsyncClient
 ) -> None:
     """What has our name may not be read by us (wire B 7.3)."""
@@ -78,7 +78,7 @@ async def test_relations_of_a_document_that_is_not_found_once_are_read_again(ten
     assert not [loss for asset in found for loss in asset.losses if loss.path == "relations"]
 
 
-async def test_relations_that_may_not_be_read_are_told(tenant: Tenant) -> None:
+async def test_relations_that_may_not_be_read_are_reported(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True, options={"relations": LINK})
     tenant.fail({"match": "POST *Document.GetLinkedDocuments", "nth": 1, "do": "status:403"})
     found = [entry.asset for entry in await entries(service) if entry.asset is not None]

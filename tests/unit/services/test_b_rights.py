@@ -160,6 +160,6 @@ def test_locks_records_and_legal_holds_are_named(told: dict[str, Any], losses: l
         ((("staff", "Read", True), BLOCK), set()),
     ],
 )
-def test_groups_that_only_the_folder_admits_are_told_apart(local: tuple[Any, ...], inherited: set[str]) -> None:
+def test_groups_that_only_the_folder_admits_are_distinguished(local: tuple[Any, ...], inherited: set[str]) -> None:
     """A removal must not take them for somebody's change of the document."""
     assert read(*local).inherited_groups == inherited

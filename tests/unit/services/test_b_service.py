@@ -104,7 +104,7 @@ async def test_a_replace_whose_batch_ended_keeps_no_old_file(tenant: Tenant) -> 
     assert [len(versions), versions[-1]["digests"]["md5"]] == [2, digest]
 
 
-async def test_a_property_that_the_service_dropped_is_told(tenant: Tenant) -> None:
+async def test_a_property_that_the_service_dropped_is_reported(tenant: Tenant) -> None:
     """It answers 200 and keeps nothing of a property that the document's type has not."""
     service = tenant.connect()
     plain = Draft(Marker("dc:source", "plain"), "a.bin", "File", fields={"dc:source": "plain"})
@@ -149,7 +149,9 @@ async def test_a_twin_of_a_lost_create_goes(tenant: Tenant) -> None:
     assert len(tenant.marked("twin")) == 1
 
 
-async def test_a_stranger_under_our_name_is_told_and_stays(tenant: Tenant, raw: httpx.AsyncClient) -> None:
+async def test_a_document_of_others_under_our_name_is_reported_and_stays(
+    tenant: Tenant, raw: httpx.AsyncClient
+) -> None:
     body = {"entity-type": "document", "type": "File", "name": asset_name("taken"), "properties": {"dc:title": "x"}}
     stranger = (await raw.post("/path/default-domain/workspaces", json=body)).json()["uid"]
     before = set(tenant.truth())
@@ -167,7 +169,7 @@ async def test_a_key_that_its_request_died_with_does_not_block_the_asset(tenant:
     assert [row["id"] for row in tenant.marked("died")] == [identity]
 
 
-async def test_names_are_short_and_follow_from_the_mark() -> None:
+async def test_names_are_short_and_follow_from_the_marker() -> None:
     assert asset_name("a") == asset_name("a") != asset_name("b")
     assert len(asset_name("x" * 300)) == facts.NAME_LETTERS
     assert asset_name("a").isalnum()
@@ -232,7 +234,7 @@ class QuickServlet(DocumentsService):
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(tenant: Tenant) -> None:
+async def test_a_chunk_whose_response_was_lost_is_not_sent_again(tenant: Tenant) -> None:
     """The service answers 500 to a chunk it has."""
     tenant.limits = SMALL
     service = tenant.connect()
@@ -283,7 +285,7 @@ async def test_large_files_come_from_the_servlet(start: Start, variant: str) -> 
     assert service.calls["GET /nxfile/{repository}/{docId}/{path}"] == 1
 
 
-async def test_a_digest_that_is_not_there_yet_is_no_fault(start: Start) -> None:
+async def test_a_digest_that_is_not_there_yet_is_no_error(start: Start) -> None:
     tenant = start(digest_lag=60)
     await made(tenant, tenant.connect(), draft("later"))
 
@@ -300,7 +302,7 @@ async def test_a_server_with_smaller_pages_loses_nothing(start: Start, since: da
     assert all((entry.asset is None) == bool(since) for entry in found)
 
 
-async def test_an_index_that_answers_loses_nothing_and_is_told(start: Start) -> None:
+async def test_a_listing_by_the_search_index_loses_nothing_and_is_reported(start: Start) -> None:
     """Operations are forbidden, so a search with a window and a lag answers."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, 31))]
     tenant = start(rows, variant="index", max_page_size=5)
@@ -320,7 +322,7 @@ async def test_long_vocabularies_are_read_whole(start: Start) -> None:
     assert len([term async for term in tenant.connect().terms("countries")]) == 132
 
 
-async def test_a_sweep_sees_what_no_date_tells(tenant: Tenant, raw: httpx.AsyncClient) -> None:
+async def test_a_full_listing_sees_changes_that_move_no_date(tenant: Tenant, raw: httpx.AsyncClient) -> None:
     """Tags by operation, rights and a folder's new title move no date."""
     service = tenant.connect(read_only=True)
     before = {entry.id: entry.revision for entry in await entries(service)}
@@ -359,7 +361,9 @@ async def test_a_write_over_somebody_elses_is_done_over_the_newer_state(tenant: 
 
 
 @pytest.mark.parametrize(("do", "error"), [("odd:0", ContractBroken), ("empty", Transient)])
-async def test_an_answer_of_somebody_else_is_no_membership(tenant: Tenant, do: str, error: type[DamSyncError]) -> None:
+async def test_a_response_about_another_document_is_no_membership(
+    tenant: Tenant, do: str, error: type[DamSyncError]
+) -> None:
     service = tenant.connect()
     place = await service.ensure_container("collection", ("Set",))
     tenant.fail({"match": "POST *Document.AddToCollection", "nth": 1, "do": do})
@@ -369,7 +373,7 @@ async def test_an_answer_of_somebody_else_is_no_membership(tenant: Tenant, do: s
     assert place in (await tenant.connect(read_only=True).fetch(tenant.of_catalogue(2))).placements
 
 
-async def test_collections_are_filled_and_emptied(tenant: Tenant) -> None:
+async def test_memberships_of_collections_are_added_and_removed(tenant: Tenant) -> None:
     service = tenant.connect()
     ids = [tenant.of_catalogue(number) for number in (2, 3, 4)]
     place = next(p for p in [p async for p in service.containers()] if p == Placement("collection", ("Best of",)))
@@ -438,7 +442,7 @@ async def test_older_releases_are_read_and_written(start: Start, variant: str) -
     assert (await service.fetch(identity)).filename == "older.jpg"
 
 
-async def test_a_wrong_root_is_told(tenant: Tenant) -> None:
+async def test_a_wrong_root_is_reported(tenant: Tenant) -> None:
     with pytest.raises(Exception, match="no folder /nowhere"):
         await tenant.connect(options={"root": "/nowhere"}).schema()
 

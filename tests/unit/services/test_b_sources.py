@@ -54,7 +54,7 @@ async def publish(tenant: Tenant, asset: str, where: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["2025.10", "2021.20"])
-async def test_the_address_of_a_file_is_told_where_asked_for_and_lasts(start: Start, release: str) -> None:
+async def test_the_url_of_a_file_is_returned_where_requested_and_lasts(start: Start, release: str) -> None:
     """Older releases have no `blobUrl`: the address in `data` serves where it is the server's own."""
     tenant = start(release=release)
     asset = with_file(tenant)

@@ -147,7 +147,7 @@ def test_a_day_typed_east_of_greenwich_is_that_day() -> None:
 
 @settings(max_examples=60)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)))
-def test_what_came_back_as_it_went_is_not_lost(value: Any) -> None:
+def test_a_value_that_is_returned_as_it_was_sent_is_not_lost(value: Any) -> None:
     assert same(value, value)
     assert lost({"a": value}, {"a": value}) == []
 
@@ -220,7 +220,7 @@ def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> N
     assert told(asset_of({"uid": "live"}, ServerSchema(), DocumentsOptions(), Around(versions=[{"uid": "v1"}]))) == []
 
 
-def test_a_list_written_as_text_has_no_half_characters_and_no_depth() -> None:
+def test_a_list_written_as_text_has_no_unpaired_surrogates_and_no_depth() -> None:
     assert enumerated(json.dumps(["a\ud800b"])) == ("a\ufffdb",)
     assert enumerated("[" * 100_000)
 
@@ -253,7 +253,7 @@ def test_dates_that_are_none_cost_only_themselves() -> None:
     assert entry_of({"uid": "u", "lastModified": odd}, ()).changed_at is None
 
 
-def test_properties_that_cannot_be_read_are_told_by_name() -> None:
+def test_properties_that_cannot_be_read_are_reported_by_name() -> None:
     """A file in a schema of the tenant, a set of properties with one in it; not what the service keeps for itself."""
     server = ServerSchema(fields={"acme:name": DocumentsField("acme:name")})
     properties = {"acme:name": "x", "acme:contract": {"name": "a.pdf", "length": "1"}, "acme:scans": [{"file": None}]}
@@ -264,7 +264,7 @@ def test_properties_that_cannot_be_read_are_told_by_name() -> None:
     assert [loss.path for loss in found.losses] == ["fields.acme:contract", "fields.acme:scans"]
 
 
-def test_the_revision_moves_with_token_state_trash_and_place() -> None:
+def test_the_revision_moves_with_token_state_trash_and_path() -> None:
     row = {"changeToken": "7-2", "state": "project", "isTrashed": False}
     others = [{**row, "changeToken": "8-2"}, {**row, "state": "approved"}, {**row, "isTrashed": True}]
     plain = revision_of(row, ("A",))
@@ -307,7 +307,7 @@ def test_types_come_as_words_or_with_constraints() -> None:
 
 
 @pytest.mark.parametrize(("groups", "prefix"), [("true", "user:"), ("false", "")])
-def test_users_beside_groups_have_their_kind_before_their_names(groups: str, prefix: str) -> None:
+def test_users_among_groups_have_their_kind_before_their_names(groups: str, prefix: str) -> None:
     rule = {"name": "userManagerResolver", "parameters": {"includeUsers": "true", "includeGroups": groups}}
     found = info_of("p", {"type": "string", "constraints": [rule]})
     assert found == DocumentsField("p", kind=FieldKind.PERSON, prefix=prefix)
@@ -342,7 +342,7 @@ def test_new_entries_have_ids_that_follow_from_label_and_parent() -> None:
     assert free_id(Term("sea", parent="x"), Listed(renamed, {each: each for each in renamed})) not in ids
 
 
-def test_equal_titles_side_by_side_stay_apart() -> None:
+def test_containers_of_equal_title_and_parent_stay_apart() -> None:
     tree = Tree(Root("root", "/w", "WorkspaceRoot"))
     rows = [{"uid": uid, "title": "Same", "parentRef": "root", "path": f"/w/{uid}"} for uid in ("a", "b")]
     for row in rows:

@@ -32,7 +32,7 @@ def test_an_asset_may_have_no_attached_documents(told: Any) -> None:
 
 
 @pytest.mark.parametrize("parts", ["Library", 7, {"a": 1}, ["Library", 7], ["Library", None]])
-def test_a_category_whose_parts_are_no_list_of_texts_is_told(parts: Any) -> None:
+def test_a_category_whose_parts_are_no_list_of_texts_is_reported(parts: Any) -> None:
     with pytest.raises(ContractBroken, match="parts"):
         trees.category_of({"id": "1", "name": "Library", "parts": parts})
 
@@ -50,7 +50,7 @@ def test_a_category_of_the_tree_has_a_title(title: Any) -> None:
 
 
 @pytest.mark.parametrize("link", ["nonsense", 7, ["a"], True, "https://demo.example/", "https://demo.example/?limit=1"])
-def test_a_link_that_asks_for_nothing_is_told(link: Any) -> None:
+def test_a_link_without_a_query_breaks_the_contract(link: Any) -> None:
     for read in (trees.assets_link, trees.collection_link):
         with pytest.raises(ContractBroken, match="link"):
             read({"_links": {"assets": link}, "title": "Spring", "type": "global", "total_items": 1})

@@ -67,7 +67,7 @@ async def test_a_view_only_asset_may_not_be_downloaded(start: Start) -> None:
     assert found == {"1": frozenset(), "2": frozenset({Restriction(RestrictionKind.DOWNLOAD, "view-only")})}
 
 
-def test_a_view_only_asset_with_a_link_is_told_by_the_search() -> None:
+def test_an_asset_that_the_search_lists_as_view_only_is_restricted() -> None:
     row = {"id": "a", "attributes": {}, "related": {}}
     assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"b"})) == frozenset()
     assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"a"})) == {
@@ -142,7 +142,7 @@ async def test_an_account_that_keeps_no_dates_gets_nothing_that_must_wait(
 
 
 @pytest.mark.parametrize("more", DATED)
-async def test_dates_that_are_kept_cost_one_look_a_run(start: Start, more: Any) -> None:
+async def test_stored_dates_are_looked_at_once_a_run(start: Start, more: Any) -> None:
     tenant = start([*SCHEMA, asset(1)])
     service = await connected(tenant)
     looks = ("GET /api/v4/assets/{}", "PUT /api/v4/assets/{}")
@@ -164,7 +164,7 @@ async def test_a_new_collection_is_not_public(start: Start) -> None:
     assert tenant.served.app.state.tenant.collections[place.id].public is False
 
 
-async def test_a_public_library_is_told_before_anything_is_written(start: Start) -> None:
+async def test_a_public_library_is_reported_before_anything_is_written(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], public_libraries=["Acme"])
     account = await tenant.connect().probe()
     assert any("public" in note for note in account.notes_as("target"))

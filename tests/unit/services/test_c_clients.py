@@ -59,7 +59,7 @@ async def test_a_change_that_is_refused_without_the_name_is_sent_with_it(start: 
     assert [sorted(change) for change in recorded.changes] == [["approved"], named, named]
 
 
-async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
+async def test_an_error_that_is_a_plain_text_is_reported(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], variant="plain_errors")
     with pytest.raises(NotFound, match="returned 404 Not Found: Record not found") as error:
         await tenant.connect().fetch(AssetId("4kq7wn2vhx9rbt6cmz3fjp8d"))
@@ -67,7 +67,7 @@ async def test_an_error_that_is_a_bare_text_is_told(start: Start) -> None:
 
 
 @pytest.mark.parametrize("answer", ["odd:2", "odd"])
-async def test_tags_that_the_answer_does_not_tell_are_missing(start: Start, answer: str) -> None:
+async def test_tags_that_the_response_lacks_are_missing(start: Start, answer: str) -> None:
     tenant = start([*SCHEMA, asset(1)])
     service = tenant.connect()
     await service.schema()

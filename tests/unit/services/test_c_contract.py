@@ -215,7 +215,7 @@ async def test_every_list_of_assets_has_an_order(tenant: Tenant) -> None:
     assert not recorded.without
 
 
-async def test_an_asset_is_not_gone_where_the_key_is(tenant: Tenant) -> None:
+async def test_an_invalid_key_does_not_make_an_asset_missing(tenant: Tenant) -> None:
     """403 to an id means that it was deleted, or that the key is not valid any more (wire C 1, 2.3)."""
     identity = tenant.of_catalogue(2)
     with pytest.raises(Denied):

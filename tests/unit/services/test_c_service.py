@@ -94,7 +94,7 @@ async def test_a_good_key_of_an_empty_library_is_proven_once(start: Start) -> No
     assert service.calls[facts.WHOAMI] == 1
 
 
-async def test_a_guest_is_told_that_he_sees_less(start: Start) -> None:
+async def test_the_note_for_a_guest_says_that_he_sees_less(start: Start) -> None:
     user = {"token": "guest-token-1", "level": "guest", "scope": "library:Acme", "email": "guest@example.org"}
     tenant = start(users=[user])
     account = await tenant.connect({"flow": "token", "token": "guest-token-1"}).probe()
@@ -117,7 +117,7 @@ async def test_several_libraries_want_a_choice(start: Start) -> None:
 # -- creating: the token, the second calls -----------------------------------------------------------------------------
 
 
-async def test_the_token_is_gone_when_the_asset_is_done(start: Start) -> None:
+async def test_the_token_is_removed_when_the_asset_is_complete(start: Start) -> None:
     tenant = start()
     service = tenant.connect()
     identity = await made(tenant, service, draft("t-1", fields={"description": "Real words"}))
@@ -165,7 +165,7 @@ async def test_a_lost_create_is_looked_for_and_not_made_again(start: Start, faul
     assert other.calls.get(facts.UPLOAD_REQUEST, 0) == sent_anew
 
 
-async def test_the_index_is_not_believed_about_what_is_gone(start: Start) -> None:
+async def test_the_index_is_not_believed_about_what_is_missing(start: Start) -> None:
     tenant = start(lag=300)
     service = tenant.connect()
     identity = await made(tenant, service, draft("gone-1"))
@@ -178,7 +178,7 @@ async def test_the_index_is_not_believed_about_what_is_gone(start: Start) -> Non
 
 
 @pytest.mark.parametrize("fault", ["reset_after", "reset_before"])
-async def test_values_whose_answer_was_lost_are_not_doubled(start: Start, fault: str) -> None:
+async def test_values_whose_response_was_lost_are_not_doubled(start: Start, fault: str) -> None:
     """A record posted twice is there twice (wire C 6.7)."""
     tenant = start()
     journal, wanted = MemoryJournal(), draft("double-1", fields={"keywords": ("harbour", "dawn")})
@@ -190,7 +190,7 @@ async def test_values_whose_answer_was_lost_are_not_doubled(start: Start, fault:
     assert len(records(tenant, identity)) == 4
 
 
-async def test_the_key_of_our_mark_is_made_once(start: Start) -> None:
+async def test_the_key_of_our_marker_is_made_once(start: Start) -> None:
     tenant = start()
     service = tenant.connect()
     assert facts.MARK_KEY in (await service.schema()).fields
@@ -217,14 +217,14 @@ async def test_what_cannot_be_is_refused_before_anything_is_sent(start: Start) -
         assert not spent
 
 
-async def test_approval_that_was_not_honoured_is_told(start: Start) -> None:
+async def test_approval_that_was_not_honoured_is_reported(start: Start) -> None:
     """The account's workflow keeps `approved` false; a second look sees it, a PUT mends it."""
     tenant = start(variant="no_approval")
     identity = await made(tenant, tenant.connect(), draft("a-1", status="published"))
     assert tenant.truth()[identity]["status"] == "published"
 
 
-async def test_dates_that_are_not_kept_are_told(start: Start) -> None:
+async def test_dates_that_are_not_stored_are_reported(start: Start) -> None:
     tenant = start(variant="no_dates")
     rights = Rights(datetime(2020, 1, 1, tzinfo=UTC), None)
     with pytest.raises(Exception, match="availability_start was not stored"):
@@ -320,7 +320,7 @@ async def test_a_delta_beyond_reach_is_read_by_sections(start: Start) -> None:
     assert many == few
 
 
-async def test_a_sweep_lists_everything(start: Start) -> None:
+async def test_a_full_listing_lists_everything(start: Start) -> None:
     tenant = start()
     service = tenant.connect(read_only=True, options={"delta": "sweep"})
     assert service.limits.enumerates_all
@@ -328,7 +328,7 @@ async def test_a_sweep_lists_everything(start: Start) -> None:
     assert listed == set(tenant.shown())
 
 
-async def test_older_versions_are_told_as_lost(start: Start) -> None:
+async def test_older_versions_are_reported_as_lost(start: Start) -> None:
     tenant = start()
     service = tenant.connect(read_only=True)
     whole = await service.fetch(tenant.of_catalogue(1))
@@ -342,7 +342,7 @@ async def test_older_versions_are_told_as_lost(start: Start) -> None:
 # -- writing files -----------------------------------------------------------------------------------------------------
 
 
-async def test_an_attachment_whose_answer_was_lost_is_not_appended_twice(start: Start) -> None:
+async def test_an_attachment_whose_response_was_lost_is_not_appended_twice(start: Start) -> None:
     """PUT with attachments appends: a blind repetition would add the file again."""
     tenant = start()
     service, journal = tenant.connect(), MemoryJournal()
@@ -404,7 +404,7 @@ async def test_bytes_that_arrive_changed_are_seen(start: Start) -> None:
     assert not tenant.marked("md5-1")
 
 
-async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apart(start: Start) -> None:
+async def test_a_session_is_resumed_by_another_process_and_its_url_is_stored_apart(start: Start) -> None:
     """The URL of a session is a secret: it is in the credential store, not among the steps."""
     tenant = start(variant="partial_chunks")
     journal, credentials = MemoryJournal(), MemoryCredentialStore()
@@ -432,7 +432,7 @@ async def test_a_session_goes_on_in_another_process_and_its_address_is_kept_apar
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
-async def test_machine_tags_are_left_alone(start: Start) -> None:
+async def test_generated_tags_are_left_alone(start: Start) -> None:
     tenant = start(variant="auto_tags")
     service = tenant.connect()
     identity = await made(tenant, service, draft("tag-1", tags=frozenset({"mine"})))
@@ -479,7 +479,7 @@ async def test_removing_twice_is_quiet_and_a_bad_key_is_not(start: Start) -> Non
         await tenant.connect(tenant.wired.denied).remove(tenant.of_catalogue(3))
 
 
-async def test_what_is_no_file_is_told_with_its_payload_or_as_lost(start: Start) -> None:
+async def test_an_asset_without_file_has_its_payload_or_a_loss(start: Start) -> None:
     """Colours and the like: their content comes by a field nobody documents, or not at all."""
     tenant = start([*SCHEMA, asset(1, versions=[])], asset_type="Color")
     service = tenant.connect(read_only=True)

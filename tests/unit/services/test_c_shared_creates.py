@@ -255,7 +255,7 @@ async def renamed(stage: Stage, identity: str) -> None:
         await editor.update(AssetId(identity), Patch(fields={"name": "By hand"}))
 
 
-def test_an_asset_that_people_renamed_meanwhile_is_still_found(tmp_path: Path) -> None:
+def test_an_asset_that_people_renamed_in_between_is_still_found(tmp_path: Path) -> None:
     with stage(tmp_path) as made:
         made.fail(CREATE, "mute", nth=1)
         made.fail(facts.SECTION_ASSETS, "status:503", since=1)
@@ -289,14 +289,14 @@ def rows_named(*names: str) -> list[dict[str, Any]]:
     return [{"id": f"id-{name}", "attributes": {"name": name}, "related": {}} for name in names]
 
 
-def test_assets_are_told_apart_by_name_whatever_their_order() -> None:
+def test_assets_are_distinguished_by_name_whatever_their_order() -> None:
     assert assigned(["a", "b", "c"], rows_named("c", "a", "b")) == ["id-a", "id-b", "id-c"]
     assert assigned(["a", "b", "c"], rows_named("a", "c")) == ["id-a", None, "id-c"]
     assert assigned(["a", "bb", "c"], rows_named("a", "b", "c")) == ["id-a", "id-b", "id-c"], "cut, in their order"
     assert assigned(["a", "bb", "c"], rows_named("c", "b", "a")) == ["id-a", None, "id-c"]
 
 
-def test_an_asset_without_a_name_is_recognized_by_the_one_that_it_is_given() -> None:
+def test_an_asset_without_a_name_is_recognized_by_the_one_that_it_gets() -> None:
     new = wire.NewAsset(Draft(Marker(MARKER, "nameless"), ""), None)
     creation = Creation(new, facts.ADD_TO_LIBRARY, "library", "section", None, MemoryJournal())
     (sent,) = wire.create_body([new], "section")["data"]["attributes"]

@@ -151,7 +151,7 @@ async def by_hand(made: Stage, wanted: Draft) -> None:
         await editor.create(replace(wanted, marker=None, fields=fields), bytes_of(wanted), MemoryJournal())
 
 
-def test_an_asset_that_cannot_be_told_from_one_of_others_is_not_created_again(tmp_path: Path) -> None:
+def test_an_asset_that_cannot_be_distinguished_from_one_of_others_is_not_created_again(tmp_path: Path) -> None:
     with pulling(tmp_path, WHOLE, drafts(2)) as made:
         made.universe.do(by_hand(made, made.drafts[1]))
         made.fail(CREATE, "mute", nth=1)

@@ -128,7 +128,7 @@ async def gone(service: Service, ids: list[AssetId], days: int = 9999) -> frozen
     return await service.missing(ids, SystemClock().now() - days * DAY)
 
 
-async def test_what_is_gone_is_told_by_few_calls(start: Start) -> None:
+async def test_missing_assets_are_found_by_few_calls(start: Start) -> None:
     tenant = start()
     service = tenant.connect(read_only=True)
     ids = published(tenant)
@@ -152,7 +152,7 @@ async def test_what_lies_behind_the_reach_is_found_by_its_section(start: Start) 
     assert service.calls.get(facts.ASSET, 0) <= 1
 
 
-async def test_assets_older_than_thought_are_not_taken_for_gone(start: Start) -> None:
+async def test_assets_older_than_assumed_are_not_taken_for_missing(start: Start) -> None:
     tenant = start()
     assert await gone(tenant.connect(read_only=True), published(tenant), days=0) == frozenset()
 
@@ -161,7 +161,7 @@ async def test_assets_older_than_thought_are_not_taken_for_gone(start: Start) ->
 
 
 @pytest.mark.parametrize(("page", "later", "looks"), [(4, 0.0, 0), (4, 600.0, 1), (1, 0.0, 1)])
-async def test_few_changes_of_a_large_library_are_told_by_the_sample_of_its_fields(
+async def test_few_changes_of_a_large_library_are_found_by_the_sample_of_its_fields(
     start: Start, page: int, later: float, looks: int
 ) -> None:
     """The sample is of the assets that changed last: if its last is older, no call is needed to see that all changes

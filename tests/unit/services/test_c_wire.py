@@ -53,13 +53,15 @@ def test_relations_are_resolved_once_and_may_dangle() -> None:
         ({}, None, None),
     ],
 )
-def test_a_page_tells_more_or_only_its_total(meta: dict[str, Any], total: int | None, more: bool | None) -> None:
+def test_a_page_says_whether_more_follow_or_only_its_total(
+    meta: dict[str, Any], total: int | None, more: bool | None
+) -> None:
     document = document_of({"data": [], "meta": meta}, "GET x")
     assert (document.total, document.more) == (total, more)
 
 
 @pytest.mark.parametrize("reply", [[], "text", {"data": "text"}, {"data": [{"type": "assets"}]}, {"data": [1]}])
-def test_another_shape_is_told(reply: Any) -> None:
+def test_another_shape_breaks_the_contract(reply: Any) -> None:
     with pytest.raises(ContractBroken):
         document_of(reply, "GET x")
 
@@ -97,11 +99,11 @@ def test_a_token_is_one_term_and_comes_off_again() -> None:
 
 @settings(max_examples=60)
 @given(st.text(max_size=60))
-def test_any_description_survives_its_mark(text: str) -> None:
+def test_any_description_survives_its_marker(text: str) -> None:
     assert marks.unmarked(marks.marked(text, MARK)) == text
 
 
-def test_searches_are_quoted_and_odd_marks_refused() -> None:
+def test_searches_are_quoted_and_odd_markers_refused() -> None:
     assert marks.by_value(Marker("my key", "a-1")) == 'custom_fields.my\\ key:"a-1"'
     for wrong in (Marker("srckey", 'a"b'), Marker("a:b", "x")):
         with pytest.raises(InvalidValue):
@@ -165,7 +167,7 @@ def test_keys_are_fields_and_lists_vocabularies() -> None:
 # -- assets ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_asset_is_read_without_its_mark_links_and_machine_tags_apart() -> None:
+def test_an_asset_is_read_without_its_marker_and_with_links_and_generated_tags_apart() -> None:
     attachments = [
         {"id": "f2", "type": "attachments", "attributes": {"filename": "b.pdf", "size": 2, "position": 1}},
         {"id": "f1", "type": "attachments", "attributes": {"filename": "a.jpg", "size": 1, "position": 0, "url": "u"}},
@@ -188,7 +190,7 @@ def test_an_asset_is_read_without_its_mark_links_and_machine_tags_apart() -> Non
     assert "u" not in repr(asset.versions)
 
 
-def test_a_revision_moves_with_what_the_date_of_change_may_not_tell() -> None:
+def test_a_revision_moves_with_what_the_date_of_change_may_not_show() -> None:
     def revision(name: str) -> str:
         tags = [{"id": "t", "type": "tags", "attributes": {"name": name}}]
         return wire.asset_of(row() | {"related": {"tags": tags}}, wire.AssetDecodeContext(Keys()), {}).revision
@@ -208,7 +210,7 @@ def test_a_row_is_whole_with_every_relation_and_whatever_it_names() -> None:
     assert not wire.is_whole(row() | {"related": {"tags": []}}, wire.RELATIONS)
 
 
-def test_a_relation_without_data_is_not_given() -> None:
+def test_a_relation_without_data_is_not_returned() -> None:
     document = document_of({"data": row(relationships={"tags": {"meta": {}}, "collections": {"data": None}})}, "GET x")
     assert document.single["related"] == {"collections": []}
 
@@ -248,7 +250,7 @@ def test_a_create_carries_name_and_token() -> None:
     assert "approved" not in attributes
 
 
-def test_an_asset_without_a_file_is_called_by_its_mark() -> None:
+def test_an_asset_without_a_file_is_named_by_its_marker() -> None:
     (attributes,) = wire.create_body([wire.NewAsset(Draft(MARK, ""), None)], "s1")["data"]["attributes"]
     assert attributes["name"] == MARK.value
 

@@ -25,7 +25,7 @@ async def opened() -> AsyncIterator[Opened]:
         yield one
 
 
-async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) -> None:
+async def test_a_delta_lists_what_changed_and_what_was_trashed(opened: Opened) -> None:
     script = opened.script
     ids = [script.add() for _ in range(150)]
     old = script.add()
@@ -41,7 +41,7 @@ async def test_a_delta_tells_what_changed_and_what_was_binned(opened: Opened) ->
     assert not await entries(service, Window(since - timedelta(hours=1), since))
 
 
-async def test_a_delta_tells_of_an_asset_whose_current_version_was_binned(opened: Opened) -> None:
+async def test_a_delta_lists_an_asset_whose_current_version_was_trashed(opened: Opened) -> None:
     script = opened.script
     first, older = script.add(b"one"), script.add(b"a")
     family = script.records[first]["fileId"]
@@ -107,7 +107,7 @@ async def test_what_a_delta_may_miss_is_named(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("error", [Rejected, NotFound])
-async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
+async def test_a_trashed_asset_that_may_not_be_read_ends_no_listing(opened: Opened, error: type[DamSyncError]) -> None:
     script = opened.script
     since = script.clock.now()
     ids = [AssetId(script.records[script.add()]["fileId"]) for _ in range(2)]
@@ -121,7 +121,7 @@ async def test_a_binned_asset_that_may_not_be_read_ends_no_listing(opened: Opene
 
 
 @pytest.mark.parametrize("old", [True, False], ids=["long ago", "just now"])
-async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened: Opened, old: bool) -> None:
+async def test_what_is_trashed_during_a_full_listing_hides_no_row_behind_it(opened: Opened, old: bool) -> None:
     script = opened.script
     ids = [script.add() for _ in range(250)]
     since = script.clock.now() if not old else None
@@ -137,7 +137,7 @@ async def test_what_is_binned_during_a_sweep_stands_for_nothing_behind_it(opened
     assert AssetId(script.records[ids[240]]["fileId"]) in found
 
 
-async def test_a_sweep_ends_where_all_of_the_bin_was_seen(opened: Opened) -> None:
+async def test_a_listing_of_the_bin_ends_where_all_of_it_was_seen(opened: Opened) -> None:
     script = opened.script
     first, *_ = [script.add() for _ in range(250)]
     script._delete(first, {"action": "delete"})
@@ -179,7 +179,7 @@ async def test_what_comes_to_the_front_of_a_delta_is_left_to_the_next_one(
     assert found == wanted
 
 
-async def test_an_empty_bin_is_not_swept(opened: Opened) -> None:
+async def test_an_empty_bin_is_not_listed(opened: Opened) -> None:
     opened.script.add()
     shards = [shard async for shard in opened.connect().shards(Window(since=opened.script.clock.now()))]
     assert [shard.params["scan"] for shard in shards] == ["changed"]

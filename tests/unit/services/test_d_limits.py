@@ -145,7 +145,7 @@ async def test_a_collection_has_at_most_4999_members(tmp_path: Path, variant: st
         tenant.served.stop()
 
 
-async def test_the_name_of_a_collection_has_1_to_200_letters(tenant: Tenant) -> None:
+async def test_the_name_of_a_collection_has_1_to_200_characters(tenant: Tenant) -> None:
     service = tenant.connect()
     made = await service.ensure_container("collection", ("x" * facts.COLLECTION_LETTERS,))
     assert len(made.path[0]) == facts.COLLECTION_LETTERS == 200
@@ -176,7 +176,7 @@ def test_50_groups_are_made_at_once(api: Api) -> None:
     assert len(api.post("/security/user-groups/bulk", {"groupNames": names[:50]})) == 50
 
 
-def test_a_text_box_has_250_letters_and_an_area_10_000(api: Api) -> None:
+def test_a_text_box_has_250_characters_and_an_area_10_000(api: Api) -> None:
     for slug, most in (("title", facts.TEXT_LETTERS), ("notes", facts.LONG_LETTERS)):
         assert api.attributes()[slug]["length"] == most
         entry = api.entry(slug, "x" * (most + 1))
@@ -184,14 +184,14 @@ def test_a_text_box_has_250_letters_and_an_area_10_000(api: Api) -> None:
         api.made("a.jpg", api.entry(slug, "x" * most))
 
 
-async def test_the_schema_tells_how_long_a_text_may_be(tenant: Tenant) -> None:
+async def test_the_schema_says_how_long_a_text_may_be(tenant: Tenant) -> None:
     schema = await tenant.connect().schema()
     assert schema.fields["note"].max_length == facts.TEXT_LETTERS
     assert schema.fields["legend"].max_length == facts.LONG_LETTERS
 
 
 @pytest.mark.parametrize(("letters", "good"), [(4, False), (5, True), (100, True), (101, False)])
-def test_endpoints_come_by_50_with_5_to_100_letters(api: Api, letters: int, good: bool) -> None:
+def test_endpoints_come_by_50_with_5_to_100_characters(api: Api, letters: int, good: bool) -> None:
     row: dict[str, Any] = {"eventTypes": ["asset.created"], "url": "https://hook.test/d", "description": "d" * letters}
     assert (api.http.post("/webhooks/endpoint", json=[row] * 50).status_code == 200) == good
     assert api.refused("POST", "/webhooks/endpoint", [row] * 51)[0] == 400

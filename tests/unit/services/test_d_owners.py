@@ -55,7 +55,7 @@ def test_only_wanted_files_are_remembered_and_each_is_wanted_once() -> None:
     assert not owners.whole
 
 
-def test_wanted_files_are_remembered_beside_more_versions_than_are_kept() -> None:
+def test_wanted_files_are_remembered_among_more_versions_than_fit_in_memory() -> None:
     owners, wanted = FileOwners(), FileHashes()
     wanted.add(["last"])
     wanted.sort()

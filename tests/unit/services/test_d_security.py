@@ -94,7 +94,7 @@ async def test_without_a_restricted_template_nothing_can_be_closed(start: Start)
 
 
 @pytest.mark.parametrize("option", ["security", "restricted_security"])
-async def test_an_option_that_names_no_template_is_a_fault_before_anything_moves(start: Start, option: str) -> None:
+async def test_an_option_that_names_no_template_is_an_error_before_anything_moves(start: Start, option: str) -> None:
     tenant = start()
     with pytest.raises(ConfigError, match=f"option {option}: unknown security template 'nobody'"):
         await connected(tenant, **{option: "nobody"})
@@ -186,7 +186,7 @@ async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Sta
         assert sum(spent.values()) == sum(told.values())
 
 
-async def test_a_feature_of_an_attribute_is_held_by_the_templates_that_have_it(start: Start) -> None:
+async def test_a_feature_of_an_attribute_belongs_to_the_templates_that_have_it(start: Start) -> None:
     names = {"status_field": "state", "tags_field": "tags"}
     rows = [*SCHEMA, {"record": "type", "name": "Video"}, field("state", "term", vocabulary="subjects")]
     schema = await (await connected(start(rows, tags_field="tags"), **names)).schema()

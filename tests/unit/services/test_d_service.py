@@ -33,7 +33,7 @@ async def opened() -> AsyncIterator[Opened]:
 # -- credential and schema ---------------------------------------------------------------------------------------------
 
 
-async def test_a_wrong_key_is_told_from_a_wrong_password(opened: Opened) -> None:
+async def test_a_wrong_key_is_distinguished_from_a_wrong_password(opened: Opened) -> None:
     with pytest.raises(Denied) as key:
         await opened.connect({**d.AUTH, "api_key": "key-000000000"}).probe()
     with pytest.raises(Denied) as password:
@@ -262,7 +262,7 @@ async def test_a_promoted_first_version_keeps_the_later_ones(opened: Opened) -> 
     assert [file.size for file in asset.versions] == [5, 3]
 
 
-async def test_an_asset_stays_where_only_one_version_was_binned(opened: Opened) -> None:
+async def test_an_asset_stays_where_only_one_version_was_trashed(opened: Opened) -> None:
     script = opened.script
     first = script.add(b"one")
     second = script.add(b"two!", script.records[first]["fileId"])
@@ -288,7 +288,7 @@ async def test_a_crawl_goes_on_behind_any_page(opened: Opened) -> None:
             assert rest == [e.id for b in batches[number + 1 :] for e in b.entries]
 
 
-async def test_a_refused_cursor_begins_anew_and_leaves_out_what_is_older(
+async def test_a_listing_with_a_refused_cursor_starts_again_and_leaves_out_what_is_older(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(230):
@@ -311,7 +311,7 @@ async def test_a_refused_cursor_begins_anew_and_leaves_out_what_is_older(
     assert len(rest) <= len(wanted) + 1
 
 
-async def test_the_last_records_are_listed_though_earlier_ones_were_purged_meanwhile(
+async def test_the_last_records_are_listed_though_earlier_ones_were_purged_in_between(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sum of rows reaches a total that shrank while there are more (wire D 2.1: a cursor is the last row's place,

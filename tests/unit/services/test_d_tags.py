@@ -48,7 +48,7 @@ async def test_a_single_tag_may_come_without_a_list(opened: Opened) -> None:
     assert tags_of(script, record) == [{"valueId": d.BLUE}, {"valueId": d.RED}]
 
 
-async def test_one_name_however_its_letters_are_composed(opened: Opened) -> None:
+async def test_one_name_however_its_characters_are_composed(opened: Opened) -> None:
     script = opened.script
     one, two = "Gr\u00fcn", "Gru\u0308n"
     script.vocabularies["vocabulary-colors"]["values"]["value-green"] = one  # type: ignore[index]

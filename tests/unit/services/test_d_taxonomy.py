@@ -22,7 +22,7 @@ async def opened() -> AsyncIterator[Opened]:
         yield one
 
 
-async def test_a_relation_is_judged_by_what_is_inside_the_answer(opened: Opened) -> None:
+async def test_a_relation_is_judged_by_what_is_inside_the_response(opened: Opened) -> None:
     script = opened.script
     one, two = AssetId(script.records[script.add()]["fileId"]), AssetId(script.records[script.add()]["fileId"])
     service = opened.connect()
@@ -39,7 +39,7 @@ async def test_a_relation_is_judged_by_what_is_inside_the_answer(opened: Opened)
     assert relations == {Relation("derivative", two), Relation("placed_graphic", two)}
 
 
-async def test_relations_into_the_bin_are_told_and_not_moved(opened: Opened) -> None:
+async def test_relations_into_the_bin_are_reported_and_not_moved(opened: Opened) -> None:
     script = opened.script
     one, two = script.add(), script.add(fileState="recycle bin", metadataState="recycle bin")
     script.links.append({"primaryId": one, "secondaryId": two, "linkType": "child"})
@@ -79,7 +79,7 @@ async def test_collections_hold_files_and_are_read_back(
 
 
 @pytest.mark.parametrize("newer", [True, False])
-async def test_a_collection_gets_the_new_version_in_the_place_of_those_before(
+async def test_a_collection_gets_the_new_version_instead_of_the_earlier_ones(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, newer: bool
 ) -> None:
     script = opened.script
@@ -132,7 +132,7 @@ async def test_a_call_that_changed_something_is_trusted_from_then_on(opened: Ope
 @pytest.mark.parametrize(
     ("newer", "call"), [(True, "_fill"), (False, "_fill_whole"), (False, "_collection")], ids=["newer", "older", "read"]
 )
-async def test_a_collection_that_may_not_be_filled_keeps_no_other_back(
+async def test_a_collection_that_takes_no_members_holds_no_other_back(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, newer: bool, call: str
 ) -> None:
     script = opened.script
@@ -148,7 +148,7 @@ async def test_a_collection_that_may_not_be_filled_keeps_no_other_back(
     assert "collection" in told.value.hint
 
 
-async def test_many_members_are_found_out_by_a_scan_and_not_one_by_one(opened: Opened) -> None:
+async def test_many_members_are_found_by_a_scan_and_not_one_by_one(opened: Opened) -> None:
     script = opened.script
     files = [script.records[script.add()]["fileId"] for _ in range(250)]
     newer = script.records[script.add(family=files[0])]["fileId"]

@@ -65,7 +65,7 @@ async def test_a_crash_leaves_no_second_asset_and_no_marked_stub(opened: Opened,
 
 
 @pytest.mark.parametrize("lag", [60.0, 280.0])
-async def test_a_lost_answer_is_found_once_the_index_shows_it(opened: Opened, lag: float) -> None:
+async def test_a_create_with_a_lost_response_is_found_once_the_index_shows_it(opened: Opened, lag: float) -> None:
     """A search right after the create would find nothing, and a second asset would be made. After one window of the
     index another one is waited for (wire D 6.9)."""
     opened.script.lag, opened.script.lost = lag, 1
@@ -101,7 +101,7 @@ async def test_find_leaves_out_what_only_the_index_still_has(opened: Opened, mon
     assert await service.find(Marker("source_key", "find-1")) is None
 
 
-async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -> None:
+async def test_an_upload_whose_link_ended_creates_its_record_again(opened: Opened) -> None:
     opened.script.vanish = 1
     await opened.connect().create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     story = opened.script.story
@@ -110,7 +110,7 @@ async def test_an_upload_link_that_ended_makes_the_record_anew(opened: Opened) -
 
 
 @pytest.mark.parametrize(("status", "code"), [(400, "InvalidArgument"), (403, "SignatureDoesNotMatch")])
-async def test_a_store_that_refuses_a_fresh_link_parks_and_makes_one_record(
+async def test_a_storage_that_refuses_a_new_link_parks_and_makes_one_record(
     opened: Opened, status: int, code: str
 ) -> None:
     opened.script.refusal = (status, code)
@@ -170,7 +170,7 @@ async def test_an_upload_that_is_never_completed_is_parked_after_two_records(
 
 @pytest.mark.parametrize("kept", [True, False], ids=["links kept", "links lost"])
 @pytest.mark.parametrize("blow_at", range(4, 16, 2))
-async def test_a_large_upload_goes_on_where_its_links_were_kept(opened: Opened, kept: bool, blow_at: int) -> None:
+async def test_a_large_upload_resumes_where_its_links_were_stored(opened: Opened, kept: bool, blow_at: int) -> None:
     opened.script.part = 1000
     opened.limits = SMALL
     credentials, journal, content = (
@@ -229,7 +229,7 @@ async def test_bytes_that_are_not_what_was_promised_leave_no_asset(opened: Opene
 
 
 @pytest.mark.parametrize("etag", ["", '"0123456789abcdef0123456789abcdef"'], ids=["none", "another"])
-async def test_a_file_sent_whole_is_looked_at_where_the_storage_does_not_vouch_for_it(
+async def test_a_file_sent_whole_is_checked_where_the_storage_returns_no_digest(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, etag: str
 ) -> None:
     stored = opened.script._stored
@@ -297,7 +297,7 @@ async def test_a_version_of_somebody_else_is_never_taken_for_ours(opened: Opened
     assert [file.size for file in found.versions] == [3, 5, 6]
 
 
-async def test_a_version_with_our_bytes_is_gone_on_with(opened: Opened) -> None:
+async def test_a_version_with_our_bytes_is_resumed(opened: Opened) -> None:
     script, journal = opened.script, MemoryJournal(4)
     family = AssetId(script.records[script.add(b"one")]["fileId"])
     content = Bytes("b.jpg", b"second")
@@ -310,7 +310,7 @@ async def test_a_version_with_our_bytes_is_gone_on_with(opened: Opened) -> None:
     assert not script.story
 
 
-async def test_a_version_whose_answer_was_lost_is_left_to_people(opened: Opened) -> None:
+async def test_a_version_whose_response_was_lost_is_left_to_people(opened: Opened) -> None:
     """It may be the one that somebody else fills just now."""
     script, service, journal = opened.script, opened.connect(), MemoryJournal()
     family = AssetId(script.records[script.add(b"one")]["fileId"])
@@ -329,7 +329,7 @@ async def test_a_version_whose_answer_was_lost_is_left_to_people(opened: Opened)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["record", "family"])
-async def test_removal_bins_every_version(opened: Opened, whole: bool) -> None:
+async def test_removal_moves_every_version_to_the_bin(opened: Opened, whole: bool) -> None:
     opened.script.deletes_family = whole
     first = opened.script.add()
     family = AssetId(opened.script.records[first]["fileId"])

@@ -49,7 +49,7 @@ def test_a_removed_third_value_is_not_a_no() -> None:
     assert read("a-flag", {"valueId": "9"}) == ({}, ["fields.approved"])
 
 
-def test_a_level_with_two_values_is_told() -> None:
+def test_a_level_with_two_values_is_reported() -> None:
     both = [{"metadataDefinitionId": "l0", "metadataDefinitionValue": [{"valueId": "3"}]}]
     both += [{"metadataDefinitionId": "l1", "metadataDefinitionValue": [{"valueId": "4"}, {"valueId": "5"}]}]
     coast = Term("Coast", "3/4", ("North", "Coast"), "3")
@@ -57,7 +57,7 @@ def test_a_level_with_two_values_is_told() -> None:
     assert read("a-path", both[:1]) == ({"area": Term("North", "3", ("North",))}, [])
 
 
-def test_a_column_that_no_template_has_is_told_once() -> None:
+def test_a_column_that_no_template_has_is_reported_once() -> None:
     row = [
         {"metadataDefinitionId": "cell", "metadataDefinitionValue": "02/18/2026"},
         {"metadataDefinitionId": "other", "metadataDefinitionValue": "x"},
@@ -79,7 +79,7 @@ def test_a_column_that_no_template_has_is_told_once() -> None:
         ("9" * 40, "9" * 40),
     ],
 )
-def test_only_a_large_number_is_an_instant(written: Json, day: object) -> None:
+def test_only_a_large_number_is_a_timestamp(written: Json, day: object) -> None:
     assert read("a-day", written) == ({"day": day}, [])
 
 
@@ -141,12 +141,12 @@ def test_the_block_with_the_checksum_is_that_of_the_file() -> None:
     assert (found.md5, found.size) == ("ab", 3)
 
 
-def test_metadata_that_is_no_list_is_told() -> None:
+def test_metadata_that_is_no_list_is_reported() -> None:
     row = {"objectId": "o", "fileId": "f", "metadata": "no JSON"}
     assert [loss.path for loss in fields_of(record_of(row), FORMS)[1]] == ["fields"]
 
 
-def test_metadata_encoded_as_text_has_no_half_characters_and_no_depth() -> None:
+def test_metadata_encoded_as_text_has_no_unpaired_surrogates_and_no_depth() -> None:
     """What the response as a whole lost at the door would come back where a text of it is JSON once more."""
     row = {"objectId": "o", "fileId": "f", "metadata": json.dumps([of("a-text", "\ud800x")])}
     assert "\ufffdx" in repr(record_of(row).entries)

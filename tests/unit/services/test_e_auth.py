@@ -102,7 +102,7 @@ async def test_two_connections_share_one_consent(opened: Open) -> None:
         tenant.world.advance(EIGHT_HOURS + 1)
 
 
-async def test_a_lost_answer_of_the_exchange_asks_for_consent(opened: Open) -> None:
+async def test_a_lost_response_of_the_exchange_asks_for_consent(opened: Open) -> None:
     """The refresh token is consumed, and the new one has never come: only a person can help."""
     tenant = tenant_of(opened)
     service = tenant.connect(oauth(tenant), read_only=True)

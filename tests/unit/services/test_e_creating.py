@@ -66,7 +66,7 @@ async def test_a_create_costs_what_was_estimated(opened: Open, more: dict[str, A
 
 
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
-async def test_a_create_whose_answer_was_lost_is_found_again(opened: Open, fault: str) -> None:
+async def test_a_create_whose_response_was_lost_is_found_again(opened: Open, fault: str) -> None:
     tenant = opened(lag=20.0)
     service = tenant.connect()
     tenant.faults.add([{"match": "POST /v2/uploads", "nth": 1, "do": fault}])
@@ -240,7 +240,7 @@ async def test_a_version_that_is_taken_up_later_is_waited_for(opened: Open) -> N
         assert len(tenant.truth()[made]["versions"]) == number
 
 
-async def test_a_version_that_is_never_taken_up_is_told_and_not_sent_again(opened: Open) -> None:
+async def test_a_version_that_is_never_taken_up_is_reported_and_not_sent_again(opened: Open) -> None:
     tenant = opened(variant="late_versions", processing=300.0)
     service, journal = tenant.connect(), MemoryJournal()
     made = await created(service, draft(), b"first")
@@ -267,7 +267,7 @@ async def test_versions_right_after_the_create_keep_their_order(opened: Open) ->
 
 
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
-async def test_a_version_whose_answer_was_lost_is_not_doubled(opened: Open, fault: str) -> None:
+async def test_a_version_whose_response_was_lost_is_not_doubled(opened: Open, fault: str) -> None:
     tenant = opened()
     service = tenant.connect()
     made = await created(service, draft())

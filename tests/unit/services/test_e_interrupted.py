@@ -84,7 +84,7 @@ async def test_a_kill_at_any_moment_makes_one_asset(opened: Open, blow_at: int) 
 
 @pytest.mark.parametrize("fault", ["reset_after", "truncate:0", "wrong_length:0.3"])
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
-async def test_a_chunk_whose_answer_was_lost_is_not_sent_again(opened: Open, part: int, fault: str) -> None:
+async def test_a_chunk_whose_response_was_lost_is_not_sent_again(opened: Open, part: int, fault: str) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": part, "do": fault}])
@@ -130,7 +130,7 @@ async def test_an_access_token_that_ends_in_mid_upload_is_renewed(opened: Open, 
 
 
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
-async def test_a_session_that_ended_begins_anew(opened: Open, part: int) -> None:
+async def test_an_upload_whose_session_ended_starts_again(opened: Open, part: int) -> None:
     tenant = opened()
     content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
     tenant.faults.add([{"match": PUT, "nth": part, "do": f"advance:{7 * 86400 + 1}"}])
@@ -141,7 +141,7 @@ async def test_a_session_that_ended_begins_anew(opened: Open, part: int) -> None
     check(tenant, made, content)
 
 
-async def test_an_upload_that_is_refused_again_is_told_as_it_was_refused(opened: Open) -> None:
+async def test_an_upload_that_is_refused_again_raises_the_refusal(opened: Open) -> None:
     """A service may forget a session once its file is complete, so that any refusal looks like the end of it."""
     tenant = opened()
     content, journal = Breaking("film.jpg", SIZE), MemoryJournal()
@@ -161,7 +161,7 @@ async def test_an_upload_that_is_refused_again_is_told_as_it_was_refused(opened:
 
 @pytest.mark.parametrize("call", ["start", "complete"])
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
-async def test_a_lost_answer_around_the_chunks_sends_none_twice(opened: Open, call: str, fault: str) -> None:
+async def test_a_lost_response_around_the_chunks_sends_none_twice(opened: Open, call: str, fault: str) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": f"POST /v2/uploads/chunks/{call}", "nth": 1, "do": fault}])

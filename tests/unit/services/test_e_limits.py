@@ -102,7 +102,7 @@ def test_fields_have_at_most_100_rows(opened: Open) -> None:
     assert raw.status(path, limit=101) == 400
 
 
-def test_webhooks_are_listed_by_10_and_sign_with_256_letters(opened: Open) -> None:
+def test_webhooks_are_listed_by_10_and_sign_with_256_characters(opened: Open) -> None:
     raw = opened()
     path = "/v2/webhooks/configurations"
     body = {"delivery_url": "http://127.0.0.1:9/", "event_type": "asset_created"}
@@ -206,7 +206,7 @@ def test_the_form_of_v1_takes_5_gb(opened: Open) -> None:
 # -- texts -------------------------------------------------------------------------------------------------------------
 
 
-def test_field_texts_of_255_and_1_280_letters(opened: Open) -> None:
+def test_field_texts_have_255_or_1_280_characters(opened: Open) -> None:
     raw = opened(field("wide", "text", max_length=1280), asset(1))
     identity = raw.json("/v2/assets/search")["items"][0]["id"]
     for key, most in (("srckey", facts.VALUE_LETTERS["text_short"]), ("wide", facts.VALUE_LETTERS["text"])):
@@ -218,7 +218,7 @@ def test_field_texts_of_255_and_1_280_letters(opened: Open) -> None:
     assert dict(facts.VALUE_LETTERS) == {"text_short": 255, "text": 1280}
 
 
-def test_an_integration_link_is_described_by_255_letters(opened: Open) -> None:
+def test_an_integration_link_is_described_by_255_characters(opened: Open) -> None:
     raw = opened(asset(1))
     identity = raw.json("/v2/assets/search")["items"][0]["id"]
     body = {"assetUuid": identity, "url": "https://example.org/a"}

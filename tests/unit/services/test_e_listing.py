@@ -65,7 +65,7 @@ async def test_a_library_costs_no_more_than_its_pages(opened: Open, variant: str
 
 @pytest.mark.parametrize("variant", READINGS)
 @pytest.mark.parametrize("apart", [0.0, 0.004, 0.02, 0.5, 1.0])
-async def test_assets_of_one_second_are_each_told_once(opened: Open, variant: str, apart: float) -> None:
+async def test_assets_of_one_second_are_each_listed_once(opened: Open, variant: str, apart: float) -> None:
     tenant = opened(*spread(330, apart=apart), variant=variant)
     check(tenant, await batches(tenant.connect(read_only=True)))
 
@@ -109,7 +109,7 @@ async def test_a_listing_goes_on_from_every_cursor(opened: Open, variant: str, a
         assert ids(found[: number + 1]).keys() | ids(again).keys() == everything
 
 
-async def test_what_is_changed_meanwhile_is_not_missed(opened: Open) -> None:
+async def test_what_is_changed_during_a_listing_is_not_missed(opened: Open) -> None:
     tenant = opened(*spread(250))
     service = tenant.connect(read_only=True)
     before = set(tenant.truth())
@@ -121,7 +121,7 @@ async def test_what_is_changed_meanwhile_is_not_missed(opened: Open) -> None:
     assert found == before
 
 
-async def test_what_is_purged_meanwhile_is_no_loss(opened: Open) -> None:
+async def test_what_is_purged_during_a_listing_is_no_loss(opened: Open) -> None:
     tenant = opened(*spread(250))
     service = tenant.connect(read_only=True)
     found: set[str] = set()

@@ -43,7 +43,7 @@ async def opened() -> AsyncIterator[Open]:
         yield start
 
 
-async def test_probe_tells_who_we_are_and_what_we_see(opened: Open) -> None:
+async def test_probe_says_who_we_are_and_what_we_see(opened: Open) -> None:
     service = opened(asset(1), asset(2)).connect()
     account = await service.probe()
     assert (account.tenant, account.total) == ("demo", 2)
@@ -126,7 +126,7 @@ async def test_without_a_version_policy_nothing_is_replaced(opened: Open) -> Non
         await service.replace(AssetId("x"), Bytes("a.jpg", b"1"), MemoryJournal())
 
 
-async def test_an_unknown_option_value_is_told(opened: Open) -> None:
+async def test_an_unknown_option_value_is_reported(opened: Open) -> None:
     wrong: list[dict[str, Any]] = [
         {"enumerate": "pages"},
         {"version_policy": "all"},
@@ -255,7 +255,7 @@ async def test_versions_come_oldest_first_and_each_can_be_read(opened: Open) -> 
         assert hashlib.md5(await body(service, file)).hexdigest() == truth["digests"]["md5"]
 
 
-async def test_trouble_with_one_of_many_versions_is_told_as_itself(opened: Open) -> None:
+async def test_an_error_of_one_of_many_versions_is_raised_unchanged(opened: Open) -> None:
     several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
     tenant = opened(*(asset(n, versions=several) for n in range(5)))
     tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:401"}])
@@ -272,7 +272,7 @@ async def test_an_asset_whose_versions_are_refused_is_listed_to_be_asked_for(ope
     assert [entry.asset is None for entry in found].count(True) == 1
 
 
-async def test_a_server_without_the_call_for_versions_gives_its_assets_all_the_same(opened: Open) -> None:
+async def test_a_server_without_the_call_for_versions_returns_its_assets_all_the_same(opened: Open) -> None:
     several = [{"name": "a.jpg", "generate": {"size": 500 + n, "seed": n}} for n in range(2)]
     tenant = opened(asset(1, versions=several), asset(2), variant="older")
     tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:404"}])
@@ -283,7 +283,7 @@ async def test_a_server_without_the_call_for_versions_gives_its_assets_all_the_s
     assert not second.losses
 
 
-async def test_an_asset_gone_before_its_versions_were_read_is_not_found(opened: Open) -> None:
+async def test_an_asset_deleted_before_its_versions_were_read_is_not_found(opened: Open) -> None:
     files = [{"name": "a.jpg", "generate": {"size": 300 + n, "seed": n}} for n in range(2)]
     tenant = opened(asset(1, filename="a.jpg", versions=files))
     tenant.faults.add([{"match": "GET /v2/assets/*/versions", "do": "status:404"}])
@@ -401,7 +401,7 @@ async def test_a_plan_knows_of_an_original_that_may_not_be_downloaded(opened: Op
     assert planned.value.code == opening.value.code == "no download link"
 
 
-async def test_a_link_refused_again_and_again_is_told_without_the_link(opened: Open) -> None:
+async def test_the_error_for_a_link_refused_again_and_again_does_not_contain_it(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect(read_only=True)
     (entry,) = await entries(service)
@@ -454,7 +454,7 @@ async def test_a_source_cannot_be_written_to(opened: Open) -> None:
     assert not tenant.world.api_calls["DELETE /v2/assets/{id}"]
 
 
-async def test_the_documented_rate_is_kept_and_a_refusal_waited_out(opened: Open) -> None:
+async def test_the_documented_rate_is_respected_and_a_refusal_waited_out(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     assert service.limits.pace.per_second == 40

@@ -41,7 +41,7 @@ async def test_public_links_are_read_where_asked_for_at_no_call(opened: Open) ->
         assert len((await http.get(links["original"])).content) == 1001
 
 
-async def test_tags_of_people_and_of_machines_are_kept_apart(opened: Open) -> None:
+async def test_tags_of_people_and_generated_tags_are_stored_apart(opened: Open) -> None:
     tenant = opened(asset(1, tags=["sea"], machine_tags=["rim", "alloy"]))
     found = await only(tenant.connect(read_only=True))
     assert found.tags == {"sea"}
@@ -72,7 +72,7 @@ async def test_a_release_that_cannot_expand_tags_is_asked_without_them(opened: O
     assert spent["older"] - spent[""] == {"GET /v2/assets/search": 1}
 
 
-async def test_a_file_whose_size_is_told_in_kilobytes_does_not_arrive_empty(opened: Open) -> None:
+async def test_a_file_whose_size_is_listed_in_kilobytes_does_not_arrive_empty(opened: Open) -> None:
     """Wire E 4: a known failure is a 200 without a byte, and older servers tell sizes in kB alone."""
     tenant = opened(asset(1), variant="older")
     service = tenant.connect(read_only=True)

@@ -153,7 +153,7 @@ def test_versions_uploaded_after_the_row_was_made_are_left_for_the_next_reading(
     assert order(taken_back, row("v3", 5), row("v2", 4), taken_back) == ["v2", "v3", "v1"]
 
 
-def test_a_search_answer_is_believed_only_when_the_query_was_understood() -> None:
+def test_a_search_response_is_believed_only_when_the_query_was_understood() -> None:
     hits = wire.hits_of(SEARCH)
     assert (hits.total, hits.scroll) == (24731, "DXF1ZXJ5QW5kRmV0Y2g=")
     assert wire.hits_of({**SEARCH, "scroll_id": None, "scroll_timeout": None}).scroll == ""
@@ -162,7 +162,7 @@ def test_a_search_answer_is_believed_only_when_the_query_was_understood() -> Non
             wire.hits_of({**SEARCH, **broken})
 
 
-def test_links_are_fresh_until_a_quarter_of_an_hour_before_they_expire() -> None:
+def test_links_are_valid_until_a_quarter_of_an_hour_before_they_expire() -> None:
     link = wire.download_link(ASSET)
     expires = datetime.fromtimestamp(1632866400, UTC)
     assert wire.is_fresh(link, expires - timedelta(minutes=16))
@@ -178,7 +178,7 @@ def test_list_rows_with_and_without_envelope() -> None:
         wire.items_of({"rows": []})
 
 
-def test_a_list_that_gives_less_than_it_counted_is_not_believed() -> None:
+def test_a_list_that_returns_less_than_it_counted_is_not_believed() -> None:
     for whole in ([ASSET], {"items": [ASSET]}, {"items": [ASSET], "total_count": 1}):
         assert wire.whole_of(whole) == [ASSET]
     with pytest.raises(IntegrityError, match="announced 2 rows and returned 1") as short:
@@ -254,7 +254,7 @@ def test_a_cleared_field_is_an_empty_array() -> None:
     assert wire.metadata_body({"author": None, "height": 3}, tenant()) == {"fields": {"author": [], "height": ["3"]}}
 
 
-def test_rights_say_only_what_the_profile_does_not_give() -> None:
+def test_rights_say_only_what_the_profile_does_not_set() -> None:
     profile = fields.profile_of(PROFILE)
     when = datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)
     assert security.security_of_draft(Rights(groups=frozenset({"public"})), profile) == {}
@@ -263,7 +263,7 @@ def test_rights_say_only_what_the_profile_does_not_give() -> None:
     assert full == {"release_date": "2026-01-01T00:00:00Z", "expiration_date": "2026-01-01T00:00:00Z"}
 
 
-def test_a_patch_of_rights_clears_what_was_given_before() -> None:
+def test_a_patch_of_rights_clears_what_was_set_before() -> None:
     staff, now = Rights(groups=frozenset({"staff"})), datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
     assert security.security_of_patch(Patch(), now) == {}
     assert security.security_of_patch(Patch(rights=staff), now) == {"asset_groups": ["staff"]}
@@ -325,7 +325,7 @@ def test_a_category_is_known_again_by_its_path_and_by_its_id_in_any_case() -> No
     assert not inner.has(Placement("category", ("C",)))
 
 
-def test_collections_of_one_title_are_told_apart_by_their_type() -> None:
+def test_collections_of_one_title_are_distinguished_by_their_type() -> None:
     rows = [
         {"id": "c1", "title": "Spring", "type": "global"},
         {"id": "c2", "title": "Spring", "type": "private"},
@@ -368,11 +368,11 @@ def test_the_assets_of_a_collection_are_asked_for_or_named_as_out_of_reach() -> 
         ("Basic ???", "archive"),
     ],
 )
-def test_the_tenant_is_told_by_the_token(header: str, name: str) -> None:
+def test_the_tenant_is_known_by_the_token(header: str, name: str) -> None:
     assert tenant_of({"Authorization": header}, "https://archive.dam.example") == name
 
 
-def test_queries_are_spelt_with_instants_in_utc() -> None:
+def test_queries_have_timestamps_in_utc() -> None:
     since, until = datetime(2026, 9, 1, tzinfo=UTC), datetime(2026, 9, 2, 0, 0, 0, 999, tzinfo=UTC)
     assert query.edited_between(since, until) == (
         "lastEditDate:[after 2026-09-01T00:00:00Z] AND lastEditDate:[before 2026-09-02T00:00:00Z]"
@@ -387,7 +387,7 @@ def test_queries_are_spelt_with_instants_in_utc() -> None:
         query.exactly("srckey", "a} OR {b")
 
 
-def test_a_driving_instant_must_be_one() -> None:
+def test_a_timestamp_that_orders_a_listing_must_be_valid() -> None:
     with pytest.raises(ContractBroken):
         parse_timestamp("yesterday")
     assert wire.id_of(ASSET) == AssetId(ASSET["id"])

@@ -106,7 +106,7 @@ async def test_terms_are_looked_for_and_then_added(opened: Open) -> None:
     assert "Sky blue" in [term.label async for term in tenant.connect().terms("colors")]
 
 
-async def test_a_term_whose_answer_was_lost_is_not_added_twice(opened: Open) -> None:
+async def test_a_term_whose_response_was_lost_is_not_added_twice(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     tenant.faults.add([{"match": "POST /v2/metadata/colors/vocabulary", "nth": 1, "do": "reset_after"}])
@@ -116,7 +116,7 @@ async def test_a_term_whose_answer_was_lost_is_not_added_twice(opened: Open) -> 
     assert [term.label async for term in service.terms("colors")].count("Mauve") == 1
 
 
-async def test_containers_are_looked_for_made_and_filled(opened: Open) -> None:
+async def test_containers_are_found_or_created_and_get_members(opened: Open) -> None:
     tenant = opened(*(asset(n) for n in range(1, 4)))
     service = tenant.connect()
     known = {(place.kind, place.path): place async for place in service.containers()}
@@ -145,7 +145,7 @@ async def test_containers_are_looked_for_made_and_filled(opened: Open) -> None:
         await service.ensure_container("folder", ("A",))
 
 
-async def test_a_category_whose_answer_was_lost_is_not_made_twice(opened: Open) -> None:
+async def test_a_category_whose_response_was_lost_is_not_made_twice(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     assert [place async for place in service.containers()]

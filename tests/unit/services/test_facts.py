@@ -42,7 +42,7 @@ def writes(kind: Connector, feature: Feature) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_what_it_holds_is_told_by_the_kind(kind: Connector) -> None:
+def test_features_of_a_connector_are_those_of_its_facts(kind: Connector) -> None:
     assert kind.capabilities.features is import_module(f"dam_sync.services.{kind.name}.facts").FEATURES
     assert kind.capabilities.features
 
@@ -60,7 +60,7 @@ def test_abilities_and_features_agree(kind: Connector) -> None:
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_what_it_can_be_given_is_what_its_schema_holds(name: str) -> None:
+def test_writable_features_agree_with_the_schema(name: str) -> None:
     kind, schema = KINDS[name], SCHEMAS[name]
     assert {word for word in CONTAINERS if writes(kind, Feature[word.upper()])} == schema.container_kinds
     assert all(held.read or held.write or held.why for held in kind.capabilities.features.values())
@@ -68,7 +68,7 @@ def test_what_it_can_be_given_is_what_its_schema_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READS)
-def test_every_kind_of_field_it_reads_is_told(name: str) -> None:
+def test_kinds_of_field_that_a_service_reads_are_declared(name: str) -> None:
     told = {kind for kind in FieldKind if KINDS[name].capabilities.reads(Feature[kind.name])}
     assert told == READS[name]
 
@@ -81,7 +81,7 @@ def test_what_nothing_is_said_of_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_what_a_killed_run_may_leave_is_told_with_its_time_and_its_source(kind: Connector) -> None:
+def test_what_a_killed_run_may_leave_is_declared_with_its_time_and_its_source(kind: Connector) -> None:
     assert kind.leaves
     for each in kind.leaves:
         assert each.where.startswith(kind.name[0].upper())

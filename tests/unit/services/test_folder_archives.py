@@ -275,7 +275,7 @@ LONG = "n" * 300
 
 
 @pytest.mark.parametrize("names", [[LONG], ["a/b", "a"], ["a", "a/b"]], ids=["long", "a file and a folder", "reverse"])
-def test_names_that_cannot_be_stored_are_the_fault_of_the_archive(tmp_path: Path, names: list[str]) -> None:
+def test_names_that_cannot_be_stored_are_an_error_of_the_archive(tmp_path: Path, names: list[str]) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         for name in names:
             out.writestr(name, b"")
@@ -284,7 +284,7 @@ def test_names_that_cannot_be_stored_are_the_fault_of_the_archive(tmp_path: Path
     assert len(str(caught.value)) < 500
 
 
-def test_a_name_in_a_zip_that_is_not_text_is_the_fault_of_the_archive(tmp_path: Path) -> None:
+def test_a_name_in_a_zip_that_is_not_text_is_an_error_of_the_archive(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr("é.jpg", b"")
     data = (tmp_path / "a.zip").read_bytes()

@@ -46,7 +46,7 @@ def test_what_is_escaped_for_a_spreadsheet_is_read_back_the_same(text: str) -> N
     assert not cell.startswith("-") or float(cell) <= 0
 
 
-def test_a_name_that_begins_with_an_apostrophe_stands_in_its_cell_as_it_is() -> None:
+def test_a_name_that_begins_with_an_apostrophe_is_written_to_its_cell_as_it_is() -> None:
     assert safe("'s-Hertogenbosch") == "'s-Hertogenbosch"
 
 

@@ -59,7 +59,7 @@ async def test_a_folder_is_the_same_library_from_whichever_folder_a_job_file_lea
     assert other.tenant == (await connect(tmp_path / "others" / "archive", read_only=True).probe()).tenant
 
 
-async def test_a_path_that_was_meant_from_where_the_command_runs_is_corrected(
+async def test_a_path_relative_to_the_working_folder_is_corrected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "archive").mkdir()

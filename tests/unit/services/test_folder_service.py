@@ -253,7 +253,7 @@ async def terms(service: Service) -> list[Term]:
     return [term async for term in service.terms("w")]
 
 
-async def test_a_file_that_came_broken_is_not_kept(tmp_path: Path) -> None:
+async def test_a_file_that_arrived_broken_is_not_stored(tmp_path: Path) -> None:
     class Broken(MemoryContent):
         async def check(self) -> None:
             raise IntegrityError("other bytes")

@@ -21,7 +21,7 @@ HALF = "\ud800"  # of a character: no UTF-8 has it, JSON can
 DEEP = "[" * 99_999 + "]" * 99_999
 
 
-async def test_half_a_character_is_replaced_wherever_it_stands(tmp_path: Path) -> None:
+async def test_an_unpaired_surrogate_is_replaced_wherever_it_is(tmp_path: Path) -> None:
     placed = [{"kind": "folder", "path": [f"p{HALF}"]}]
     asset = {"filename": f"n{HALF}.jpg", "tags": [f"t{HALF}"], "placements": placed, "fields": {"title": f"f{HALF}"}}
     rows = (
@@ -80,7 +80,7 @@ async def test_a_bag_is_not_made_of_links_and_pipes_that_somebody_put_there(
     assert bagit.Bag(str(tmp_path / "f")).validate()
 
 
-async def test_what_somebody_put_beside_half_written_files_stops_nothing(tmp_path: Path) -> None:
+async def test_files_of_others_among_unfinished_ones_stop_nothing(tmp_path: Path) -> None:
     service = await opened(tmp_path / "f", bag="off")
     await service.create(DRAFT, content(), MemoryJournal())
     scratch = tmp_path / "f" / ".dam-sync" / "tmp"
@@ -120,7 +120,7 @@ async def test_a_record_of_another_shape_costs_only_its_asset(tmp_path: Path, pa
     await service.close()
 
 
-async def test_a_marker_is_found_beside_a_record_of_another_shape(tmp_path: Path) -> None:
+async def test_a_marker_is_found_next_to_a_record_of_another_shape(tmp_path: Path) -> None:
     marked = {"record": "asset", "id": "2", "fields": {"source_key": "src-1"}}
     strange = ({"record": "asset", "id": "1", "filename": ["a"]}, {"record": "asset", "id": "3", "fields": ["a"]})
     service = connect(catalogue_at(tmp_path / "f", *strange, marked))
@@ -129,7 +129,7 @@ async def test_a_marker_is_found_beside_a_record_of_another_shape(tmp_path: Path
     await service.close()
 
 
-async def test_half_a_character_in_a_cell_of_json_is_replaced(tmp_path: Path) -> None:
+async def test_an_unpaired_surrogate_in_a_cell_of_json_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "catalogue.csv").write_text('id,fields.row{}\n1,"""a\\ud800"""\n')
     service = connect(tmp_path, read_only=True, format="csv")
     await service.probe()

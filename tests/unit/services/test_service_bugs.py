@@ -52,7 +52,7 @@ async def test_a_bug_of_an_adapter_is_an_internal_error_with_its_traceback(bug: 
         [shard async for shard in Broken(bug).shards(Window())]
 
 
-async def test_an_answer_of_another_shape_is_the_services_doing() -> None:
+async def test_a_response_of_another_shape_is_an_error_of_the_service() -> None:
     with pytest.raises(ContractBroken) as caught:
         await Broken().probe()
     assert not isinstance(caught.value, InternalError)

@@ -56,7 +56,7 @@ def test_a_connector_that_cannot_be_used_names_its_distribution(found: Connector
     assert "pip uninstall acme-shelf" in caught.value.hint
 
 
-def test_an_entry_point_gives_a_connector() -> None:
+def test_an_entry_point_loads_a_connector() -> None:
     found = connectors("dam_sync.services.e_profiles:CONNECTOR", name="e_profiles")
     assert found["e_profiles"].name == "e_profiles"
 

@@ -35,7 +35,7 @@ async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
     assert "wrt_demo" not in repr(credentials)
 
 
-async def test_names_are_told_of_what_is_kept_and_nothing_is_written_for_it(tmp_path: Path) -> None:
+async def test_names_of_stored_credentials_are_listed_without_a_write(tmp_path: Path) -> None:
     credentials = FileCredentialStore(tmp_path / "job.vault")
     assert await credentials.names("up") == []
     assert not list(tmp_path.iterdir())
@@ -129,7 +129,7 @@ async def test_a_file_others_may_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"e": 1}', '{"e": "wrt_demo_1"'])
-async def test_a_damaged_file_is_told_without_its_content(tmp_path: Path, text: str) -> None:
+async def test_a_damaged_file_is_reported_without_its_content(tmp_path: Path, text: str) -> None:
     credentials = FileCredentialStore(tmp_path / "job.vault")
     credentials.path.write_text(text)
     credentials.path.chmod(0o600)
@@ -160,7 +160,7 @@ class Story:
         patch.setattr(os, "replace", put)
 
 
-async def test_a_refresh_token_is_given_up_only_when_the_next_one_has_its_place_on_the_disk(
+async def test_a_refresh_token_is_deleted_only_when_the_next_one_has_space_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A copy in its place and room first, then the call that uses the old one up; then bytes, name, folder; only then
@@ -265,7 +265,7 @@ async def test_what_was_loaded_can_be_replaced_on_a_full_disk(tmp_path: Path, mo
     assert [path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077] == []
 
 
-async def test_room_that_a_crash_left_half_made_is_made_anew(tmp_path: Path) -> None:
+async def test_space_that_a_crash_left_incomplete_is_reserved_again(tmp_path: Path) -> None:
     credentials = FileCredentialStore(tmp_path / "job.vault")
     room = tmp_path / "job.vault.new"
     room.write_bytes(b'{"e": "wrt_half')

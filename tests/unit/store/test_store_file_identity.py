@@ -58,7 +58,7 @@ def replaced(path: Path) -> None:
 
 
 @pytest.mark.parametrize("take", [removed, replaced])
-async def test_everything_committed_is_kept_and_nothing_more_is_promised(
+async def test_everything_committed_is_rescued_and_nothing_more_is_promised(
     tmp_path: Path, take: Callable[[Path], None]
 ) -> None:
     (tmp_path / "job.db.rescued").write_text("of another day", encoding="utf-8")
@@ -77,7 +77,7 @@ async def test_everything_committed_is_kept_and_nothing_more_is_promised(
     await again.close()
 
 
-async def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_state_that_cannot_be_rescued_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.set_meta("before", 1)
 

@@ -168,7 +168,7 @@ def test_the_queue_is_read_by_its_indexes(tmp_path: Path) -> None:
         (Path("/srv/a:b/job.db"), "/srv/a:b/job.db"),
     ],
 )
-def test_addresses_of_files(where: Path | str, path: str) -> None:
+def test_urls_of_files(where: Path | str, path: str) -> None:
     assert path_of(where) == Path(path)
 
 
@@ -192,7 +192,7 @@ async def test_files_of_other_programs_are_left_alone(tmp_path: Path) -> None:
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o644)
 
 
-async def test_a_file_that_is_no_database_may_be_another_one_than_was_meant(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_database_may_be_another_one_than_intended(tmp_path: Path) -> None:
     path = tmp_path / "museum.yaml"
     path.write_text("version: 1\n" * 100, encoding="utf-8")
     path.chmod(0o644)
@@ -203,7 +203,7 @@ async def test_a_file_that_is_no_database_may_be_another_one_than_was_meant(tmp_
     assert stat.S_IMODE(path.stat().st_mode) == 0o644  # others may need it: it is theirs, or the system's
 
 
-async def test_a_damaged_page_is_told_with_what_to_do(tmp_path: Path) -> None:
+async def test_a_damaged_page_is_reported_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "job.db"
     store = await SqlStore.open(path, SystemClock())
     for number in range(200):
@@ -241,7 +241,7 @@ async def test_a_file_somebody_keeps_is_busy_not_broken(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_full_disk_is_told_and_leaves_the_state_whole(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_leaves_the_state_whole(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.set_meta("before", 1)
     writer = store._database.writer
@@ -355,7 +355,7 @@ async def test_a_copy_is_whole_free_and_apart(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_show_tells_everything_at_a_glance(tmp_path: Path) -> None:
+async def test_show_reports_everything_at_a_glance(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     run = await store.begin("museum", "run")
     await store.record(run.id, Shard("s"), Batch(entries("a"), None), ())
@@ -368,7 +368,7 @@ async def test_show_tells_everything_at_a_glance(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_folder_in_place_of_a_state_is_named(tmp_path: Path) -> None:
+async def test_a_folder_instead_of_a_state_is_named(tmp_path: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(ConfigError, match="is a folder, not a file") as refused:
             await SqlStore.open(tmp_path, SetClock(), read_only=read_only)

@@ -99,7 +99,7 @@ async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tm
     await store.close()
 
 
-async def test_why_a_run_is_not_complete_is_kept_until_the_next_one_begins(tmp_path: Path) -> None:
+async def test_why_a_run_is_not_complete_is_stored_until_the_next_one_begins(tmp_path: Path) -> None:
     clock = SetClock()
     store = await SqlStore.open(tmp_path / "job.db", clock)
     refused = await store.begin("museum", "run")
@@ -123,7 +123,7 @@ async def test_why_a_run_is_not_complete_is_kept_until_the_next_one_begins(tmp_p
 
 
 @pytest.mark.parametrize("upkeep", ["gc", "import"])
-async def test_a_job_stands_where_its_last_run_has_left_it(tmp_path: Path, upkeep: str) -> None:
+async def test_the_status_of_a_job_is_what_its_last_run_left(tmp_path: Path, upkeep: str) -> None:
     """What only looks after the state is no such run."""
     store = await SqlStore.open(tmp_path / "job.db", SetClock())
     run = await store.begin("museum", "run")

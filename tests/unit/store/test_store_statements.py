@@ -40,7 +40,7 @@ def test_values_of_its_own_stay_and_the_others_are_asked_for(c: Connection) -> N
         CALLED.value(c)
 
 
-def test_what_a_row_does_not_give_is_as_the_table_says(c: Connection) -> None:
+def test_a_column_that_a_row_lacks_has_the_default_of_the_table(c: Connection) -> None:
     assert ADD.run(c, id=4) == 1
     ADD.run_all(c, [])
     assert [row.name for row in AMONG.all(c, ids="[4]")] == ["none"]

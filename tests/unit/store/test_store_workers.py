@@ -92,7 +92,7 @@ async def test_an_asset_that_was_taken_back_unbegun_is_not_begun_later(running: 
         await zombie.take_over(running.work, "late")
 
 
-async def test_places_are_limited_and_end_with_their_sessions(running: Running) -> None:
+async def test_places_for_processes_are_limited_and_end_with_their_sessions(running: Running) -> None:
     one, place = await running.join()
     assert place == 0
     with pytest.raises(StoreUnreachable, match="all 1 places"):

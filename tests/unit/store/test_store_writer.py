@@ -129,7 +129,7 @@ async def test_a_closed_store_refuses(store: SqlStore) -> None:
         await store.set_meta("k", 1)
 
 
-async def test_an_abandoned_store_loses_nothing_that_was_answered(tmp_path: Path) -> None:
+async def test_a_store_that_was_never_closed_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     clock = SetClock()
     lost = await SqlStore.open(tmp_path / "job.db", clock)
     run = (await lost.begin("museum", "run")).id
@@ -184,7 +184,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("after", [30, 170])
-async def test_a_kill_in_the_middle_keeps_what_was_answered_and_doubles_nothing(tmp_path: Path, after: int) -> None:
+async def test_a_kill_in_the_middle_keeps_what_was_acknowledged_and_doubles_nothing(tmp_path: Path, after: int) -> None:
     path, made = tmp_path / "job.db", tmp_path / "made.txt"
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(path), str(made)], stdout=subprocess.PIPE, text=True

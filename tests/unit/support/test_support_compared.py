@@ -88,7 +88,7 @@ def test_an_equal_row_has_lost_nothing() -> None:
         ({"filename": "b.jpg"}, "filename"),
     ],
 )
-def test_each_loss_is_seen_unless_it_was_told(changes: Mapping[str, Any], loss: str) -> None:
+def test_each_loss_is_seen_unless_it_was_reported(changes: Mapping[str, Any], loss: str) -> None:
     assert len(compared(changes)) == 1
     assert compared(changes, loss) == []
     assert len(compared(changes, "fields.other", "placements.label", "relations.other")) == 1
@@ -109,7 +109,7 @@ def test_relations_lead_to_what_the_other_asset_became() -> None:
     assert len(comparison.lost_silently(ROW, ROW, ())) == 1
 
 
-def test_an_instant_may_arrive_in_a_field_of_its_own() -> None:
+def test_a_timestamp_may_arrive_in_a_field_of_its_own() -> None:
     other = {"created_at": "2026-01-01T00:00:00Z"}
     assert len(compared(other)) == 1
     assert compared({**other, **fields(first_seen={"instant": "2024-01-02T03:04:05Z"})}) == []

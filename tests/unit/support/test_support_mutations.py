@@ -19,7 +19,7 @@ def reply(body: object = BODY) -> Reply:
 
 
 @pytest.mark.parametrize("op", [*OPS, "header"])
-def test_the_same_change_of_the_same_answer_is_the_same_answer(op: str) -> None:
+def test_the_same_change_of_the_same_response_is_the_same_response(op: str) -> None:
     first, again = reply(), reply()
     made = misheaded(first, random.Random(op)) if op == "header" else mutated(first, op, random.Random(op))
     assert made is not None
@@ -28,7 +28,7 @@ def test_the_same_change_of_the_same_answer_is_the_same_answer(op: str) -> None:
 
 
 @pytest.mark.parametrize("other", [{}, [], {"result": []}, {"result": "x"}])
-def test_an_answer_without_the_value_stays_as_it_is(other: object) -> None:
+def test_a_response_without_the_value_stays_as_it_is(other: object) -> None:
     rng = random.Random(1)
     made = next(one for _ in range(100) if (one := mutated(reply(), "null", rng)) and len(one.path) > 3)
     again = reply(other)

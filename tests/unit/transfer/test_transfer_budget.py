@@ -12,7 +12,9 @@ from dam_sync.transfer.budget import MemoryBudget
 
 
 @given(sizes=st.lists(st.integers(0, 15), max_size=30), cancelled=st.sets(st.integers(0, 29)))
-async def test_never_more_than_the_total_and_all_of_it_back(sizes: list[int], cancelled: set[int]) -> None:
+async def test_the_memory_in_use_never_exceeds_the_total_and_all_of_it_is_released(
+    sizes: list[int], cancelled: set[int]
+) -> None:
     budget = MemoryBudget(10)
     served = []
 
@@ -58,7 +60,7 @@ async def test_a_large_request_is_not_starved() -> None:
     assert order == ["large", "small"]
 
 
-async def test_granted_and_cancelled_in_the_same_moment_is_given_back() -> None:
+async def test_a_permit_granted_and_cancelled_in_the_same_moment_is_returned() -> None:
     budget = MemoryBudget(10)
 
     async def work() -> None:
@@ -74,7 +76,7 @@ async def test_granted_and_cancelled_in_the_same_moment_is_given_back() -> None:
     assert budget.held == 0
 
 
-async def test_an_error_inside_gives_it_back() -> None:
+async def test_an_error_inside_returns_the_permit() -> None:
     budget = MemoryBudget(10)
     with pytest.raises(KeyError):
         async with budget.hold(4):

@@ -339,7 +339,7 @@ class Pieces:
     whole_first=st.booleans(),
 )
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-async def test_any_reads_in_any_order_give_the_bytes_and_the_digest(
+async def test_any_reads_in_any_order_return_the_bytes_and_the_digest(
     tmp_path: Path, reads: list[tuple[int, int]], script: list[Opening], whole_first: bool
 ) -> None:
     source = generated(LARGE, *script)

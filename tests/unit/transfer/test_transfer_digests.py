@@ -107,7 +107,7 @@ async def test_who_is_cancelled_while_a_thread_computes_loses_no_block_and_compu
     assert tracker.digests == {"md5": hashlib.md5(DATA).hexdigest()}
 
 
-async def test_digests_that_are_not_complete_are_not_told() -> None:
+async def test_digests_that_are_not_complete_are_not_returned() -> None:
     tracker = _tracker()
     await tracker.offer(0, DATA[:BLOCK])
     with pytest.raises(RuntimeError):

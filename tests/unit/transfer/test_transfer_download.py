@@ -48,7 +48,7 @@ async def test_it_goes_on_where_it_broke() -> None:
     assert source.offsets == [0, 100_000, 150_000]
 
 
-async def test_an_answer_without_range_is_skipped_through() -> None:
+async def test_a_response_without_range_is_skipped_through() -> None:
     source = source_of(DATA, Opening(stops=100_000), Opening(whole=True))
     assert await drain(source) == DATA
     assert source.served == 100_000 + len(DATA)
@@ -98,14 +98,14 @@ async def test_an_empty_file_that_has_bytes_after_all() -> None:
 
 
 @pytest.mark.parametrize("stops", [2, None])
-async def test_an_answer_of_another_length_is_asked_again(stops: int | None) -> None:
+async def test_a_response_of_another_length_is_requested_again(stops: int | None) -> None:
     """A proxy in front of the store may answer with a page of its own, and break."""
     source = source_of(DATA, Opening(size=1_000, stops=stops))
     assert await drain(source) == DATA
     assert source.offsets == [0, 0]
 
 
-async def test_another_length_is_told_before_a_byte_is_given() -> None:
+async def test_another_length_is_reported_before_a_byte_is_returned() -> None:
     source = source_of(DATA)
     with pytest.raises(IntegrityError, match="should have 10 bytes but has 256000"):
         await drain(source, 10)
@@ -125,7 +125,7 @@ async def test_a_file_that_grows_or_shrinks_while_it_is_read(size: int, known: b
         await drain(source, len(DATA) if known else None)
 
 
-async def test_an_answer_from_behind_the_offset_is_refused() -> None:
+async def test_a_response_from_behind_the_offset_is_refused() -> None:
     source = source_of(DATA)
 
     async def ahead(offset: int) -> object:
@@ -147,7 +147,7 @@ async def test_nothing_left_to_read_opens_nothing() -> None:
     assert source.offsets == []
 
 
-async def test_leaving_early_gives_the_connection_back() -> None:
+async def test_leaving_early_releases_the_connection() -> None:
     source = source_of(DATA)
     download = Download(source.open, "photo.tif", source.size)
     assert len(await anext(download)) == BLOCK

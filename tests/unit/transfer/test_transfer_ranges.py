@@ -69,7 +69,7 @@ async def test_ranges_resume_after_a_crash_at_any_moment(moment: int) -> None:
 
 @pytest.mark.parametrize("number", range(1, 11))
 @pytest.mark.parametrize("lost", [True, False])
-async def test_a_broken_range_goes_on_where_the_server_stands(number: int, lost: bool) -> None:
+async def test_a_broken_range_resumes_at_the_offset_of_the_server(number: int, lost: bool) -> None:
     call = f"put {number}"
     faults = Faults(lost={call}) if lost else Faults(fails={call: Transient("x")})
     server, journal = RangesServer(faults=faults), MemoryJournal()
@@ -90,7 +90,7 @@ async def test_a_lost_finish_is_asked_again() -> None:
     assert len(server.starts) == 10
 
 
-async def test_an_ended_range_session_is_forgotten_and_begun_anew() -> None:
+async def test_an_expired_range_session_is_discarded_and_started_again() -> None:
     server, journal = RangesServer(faults=Faults(fails={"put 3": Transient("x")})), MemoryJournal()
     with pytest.raises(Transient):
         await by_ranges(Once(), server, journal)

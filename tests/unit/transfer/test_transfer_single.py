@@ -33,7 +33,7 @@ async def test_a_single_request_is_sent_once() -> None:
     assert len(post.sent) == 1
 
 
-async def test_a_handle_whose_answer_was_lost_is_made_again() -> None:
+async def test_a_handle_whose_response_was_lost_is_made_again() -> None:
     post, journal = Post(), MemoryJournal()
     post.lose = True
     with pytest.raises(Transient):
@@ -56,7 +56,7 @@ async def test_a_damaged_file_leaves_no_handle() -> None:
     assert journal.done == {}
 
 
-async def test_steps_in_memory_have_the_manners_of_durable_ones() -> None:
+async def test_a_journal_in_memory_behaves_like_a_durable_one() -> None:
     journal = MemoryJournal(blow_at=2)
 
     async def call() -> Json:

@@ -85,7 +85,7 @@ async def test_a_cancellation_at_any_moment_removes_the_file(tmp_path: Path) -> 
         assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_folder_that_cannot_be_used_is_the_operators_affair(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_used_is_an_error_for_the_operator(tmp_path: Path) -> None:
     (tmp_path / "spool").write_text("a file is in the way")
     with pytest.raises(ConfigError, match="cannot use the spool folder") as caught:
         async with spool_file(tmp_path / "spool"):
@@ -93,7 +93,7 @@ async def test_a_folder_that_cannot_be_used_is_the_operators_affair(tmp_path: Pa
     assert caught.value.hint
 
 
-async def test_sweeping_leaves_files_in_use_and_files_of_others(tmp_path: Path) -> None:
+async def test_cleaning_the_spool_leaves_files_in_use_and_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     (tmp_path / "spool-left.part").touch()
     async with spool_file(tmp_path) as file:
@@ -118,7 +118,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_killed_process_leaves_what_the_next_one_sweeps(tmp_path: Path) -> None:
+async def test_a_killed_process_leaves_files_that_the_next_one_removes(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
@@ -143,7 +143,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-async def test_a_full_disk_is_told_and_the_file_removed(tiny_disk: Path) -> None:
+async def test_a_full_disk_is_reported_and_the_file_removed(tiny_disk: Path) -> None:
     with pytest.raises(DiskFull, match="no space left in the spool folder") as caught:
         await spooled(tiny_disk, bytes(MIB), bytes(MIB), bytes(MIB))
     assert caught.value.hint

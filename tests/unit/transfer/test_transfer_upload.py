@@ -146,7 +146,7 @@ async def test_recorded_parts_are_neither_read_nor_sent_again() -> None:
     assert set(server.puts.values()) == {1}
 
 
-async def test_a_part_whose_answer_was_lost_is_found_at_the_server() -> None:
+async def test_a_part_whose_response_was_lost_is_found_at_the_server() -> None:
     server, journal = PartsServer(faults=Faults(lost={"put 4"})), MemoryJournal()
     with pytest.raises(Transient):
         await by_parts(Once(), server, journal)
@@ -154,7 +154,7 @@ async def test_a_part_whose_answer_was_lost_is_found_at_the_server() -> None:
     assert set(server.puts.values()) == {1}
 
 
-async def test_a_server_that_cannot_tell_gets_the_part_again() -> None:
+async def test_a_server_that_does_not_list_its_parts_gets_the_part_again() -> None:
     server, journal = PartsServer(tells=False, faults=Faults(lost={"put 4"})), MemoryJournal()
     with pytest.raises(Transient):
         await by_parts(Once(), server, journal)
@@ -164,7 +164,7 @@ async def test_a_server_that_cannot_tell_gets_the_part_again() -> None:
 
 
 @pytest.mark.parametrize("call", ["begin", "finish"])
-async def test_a_lost_answer_around_the_parts(call: str) -> None:
+async def test_a_lost_response_around_the_parts(call: str) -> None:
     server, journal = PartsServer(faults=Faults(lost={call})), MemoryJournal()
     with pytest.raises(Transient):
         await by_parts(Once(), server, journal)
@@ -183,7 +183,7 @@ async def test_a_finished_upload_costs_nothing_again() -> None:
 
 
 @pytest.mark.parametrize("call", ["put 5", "finish"])
-async def test_an_ended_session_is_forgotten_and_begun_anew(call: str) -> None:
+async def test_an_expired_session_is_discarded_and_started_again(call: str) -> None:
     server, journal = PartsServer(faults=Faults(fails={call: SessionGone("over")})), MemoryJournal()
     journal.done["other:begin"] = ("stays", journal.now)
     with pytest.raises(SessionGone):
@@ -219,7 +219,9 @@ async def test_a_session_older_than_it_lives_is_not_resumed_with_its_parts() -> 
         (Once(), PartBounds(250, 50)),
     ],
 )
-async def test_another_file_or_another_cut_begins_anew(content: Once, bounds: PartBounds) -> None:
+async def test_an_upload_of_another_file_or_with_another_part_size_starts_again(
+    content: Once, bounds: PartBounds
+) -> None:
     server, journal = PartsServer(faults=Faults(fails={"put 4": Transient("x")})), MemoryJournal()
     with pytest.raises(Transient):
         await by_parts(Once(), server, journal)
@@ -286,7 +288,7 @@ async def test_a_file_that_no_cut_fits_is_too_large() -> None:
         await by_parts(Once(), PartsServer(), MemoryJournal(), bounds=PartBounds(10, 10, most=20, count=3))
 
 
-async def test_cancelling_gives_the_memory_back() -> None:
+async def test_cancelling_releases_the_memory() -> None:
     server, budget = PartsServer(), MemoryBudget(1000)
 
     async def hang(ticket: Json, part: Part, body: bytes) -> Json:
@@ -365,7 +367,7 @@ async def test_an_upload_cannot_be_finished_before_its_content_was_checked() -> 
     assert await session.finish(MemoryContent(file, b"abc", {}), finish) == "handle"
 
 
-async def test_only_a_check_gives_the_proof_that_a_finishing_call_takes() -> None:
+async def test_only_a_check_returns_the_proof_that_a_finishing_call_takes() -> None:
     file = FileRef("1", "a.tif")
     with pytest.raises(TypeError, match=r"CheckedContent\.of"):
         CheckedContent()

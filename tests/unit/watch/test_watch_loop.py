@@ -155,7 +155,9 @@ def test_runs_begin_on_schedule_and_a_restart_catches_up_once(universe: Universe
     assert set(world.results) == {RunResult.DONE}
 
 
-def test_a_failing_job_is_tried_again_after_growing_pauses_and_told_once(universe: Universe, tmp_path: Path) -> None:
+def test_a_failing_job_is_tried_again_after_growing_pauses_and_reported_once(
+    universe: Universe, tmp_path: Path
+) -> None:
     async def fails(options: RunOptions) -> None:
         if len(world.began) < 5:
             raise Transient("a broken connection")

@@ -49,7 +49,7 @@ def test_the_signature_is_that_of_the_specification() -> None:
             signature(wrong, "1", at, b"")
 
 
-def test_a_state_of_affairs_is_told_once() -> None:
+def test_a_state_of_affairs_is_reported_once() -> None:
     clean = ended(RunResult.DONE)
     parked = ended(RunResult.DONE, InvalidValue=2, conflict=1)
     assert events_of(clean, clean) == ["finished"]
@@ -119,7 +119,7 @@ async def test_a_command_is_found_from_the_folder_of_the_job_file(tmp_path: Path
     assert json.loads(file.read_text(encoding="utf-8")) == EVENT
 
 
-async def test_half_a_character_in_an_event_is_replaced(tmp_path: Path) -> None:
+async def test_an_unpaired_surrogate_in_an_event_is_replaced(tmp_path: Path) -> None:
     """A path of this host may contain one, and so may an error that names it."""
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
     file = tmp_path / "event.json"
@@ -128,7 +128,7 @@ async def test_half_a_character_in_an_event_is_replaced(tmp_path: Path) -> None:
     assert json.loads(file.read_text(encoding="utf-8"))["data"] == {"job": "a?"}
 
 
-async def test_a_url_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_url_that_is_none_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("http://[", "file:///etc/passwd", "https://"):
         monkeypatch.setenv("NOTIFY_URL", url)
         with pytest.raises(ConfigError, match="is not a URL"):
@@ -157,7 +157,7 @@ async def notified(errors: list[Exception | None], events: int = 1) -> tuple[Not
     return notifier, clock, arrived
 
 
-async def test_a_failed_notification_is_tried_again_and_given_up_in_the_end() -> None:
+async def test_a_failed_notification_is_tried_again_and_dropped_in_the_end() -> None:
     notifier, clock, arrived = await notified([Transient("x"), Transient("x"), None])
     assert (notifier.sent, notifier.failed, arrived, clock.slept) == (1, 0, [EVENT], [30.0, 60.0])
     notifier, clock, _ = await notified([Transient("x")] * 9)

@@ -96,7 +96,7 @@ async def test_pages_of_others_get_no_events(url: str, site: str) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/events"])
 @pytest.mark.parametrize("query", ["", "?key=", "?key=0123456789abcdef0123456789abcdef", "?key=%ff%00", "?KEY=x"])
-async def test_who_was_not_given_the_key_is_shown_nothing(url: str, path: str, query: str) -> None:
+async def test_who_does_not_have_the_key_is_shown_nothing(url: str, path: str, query: str) -> None:
     bare = str(URL(url).origin()) + path + query
     for cookie in ("", "dam-sync=x", f"dam-sync-{URL(url).port}=x", f"dam-sync-{URL(url).port}="):
         status, headers, text = await ask(bare, Cookie=cookie)

@@ -151,7 +151,7 @@ def test_pauses_grow_with_failures_and_end_with_a_success() -> None:
     assert record.begun(at).ended_with(RunResult.BUSY, at, 0.0).failures == 9
 
 
-def test_a_pause_that_a_service_asks_for_is_kept() -> None:
+def test_a_pause_that_a_service_requests_is_respected() -> None:
     at = utc("2026-06-01T12:00")
     record = WatchRecord(at).begun(at).ended_with(RunResult.FAILED, at, 0.9, Throttled("later", retry_after=7200))
     assert decide(Timetable(every=HOUR), record, at).at == at + 2 * HOUR

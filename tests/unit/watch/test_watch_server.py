@@ -208,7 +208,7 @@ async def test_a_request_that_is_not_http_leaves_no_traceback(url: str, caplog: 
     assert caplog.text == ""
 
 
-async def test_a_port_that_is_taken_is_told(watcher: Watcher, url: str) -> None:
+async def test_a_port_that_is_taken_is_reported(watcher: Watcher, url: str) -> None:
     port = int(url.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}: another process uses it") as caught:
         async with serving(application(watcher), ListenAddress("127.0.0.1", port)):

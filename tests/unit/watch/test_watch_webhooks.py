@@ -334,7 +334,7 @@ async def test_a_caller_that_made_room_for_another_is_no_error_of_watch(
     assert "request.failed" not in shown.out + shown.err
 
 
-async def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(tmp_path: Path) -> None:
+async def test_a_source_without_webhooks_and_secrets_that_are_missing_are_reported(tmp_path: Path) -> None:
     async def opened(path: Path) -> object:
         watcher = Watcher([path], RunOptions(clock=SteppedClock()), print)
         return await webhooks_of(watcher.jobs[0].job.config, watcher._surroundings)
@@ -348,7 +348,7 @@ async def test_a_source_without_webhooks_and_secrets_that_are_missing_are_told(t
     assert await opened(write(tmp_path, bare)) is not None  # the service gives it, once the endpoint exists
 
 
-def test_an_address_is_needed_and_names_are_unique(tmp_path: Path) -> None:
+def test_a_url_is_needed_and_names_are_unique(tmp_path: Path) -> None:
     options = RunOptions(clock=SteppedClock())
     jobs = Watcher([write(tmp_path)], options, print).jobs
     with pytest.raises(ConfigError, match="webhooks need an address"):

@@ -77,7 +77,7 @@ async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: T
     assert await service.sweep(nowhere) == 0
 
 
-async def test_a_session_that_work_goes_on_with_is_left_open(tenant: Tenant) -> None:
+async def test_a_session_that_work_will_resume_is_left_open(tenant: Tenant) -> None:
     credentials, steps = MemoryCredentialStore(), MemoryJournal(blow_at=3)
     wanted = Draft(Marker(MARKER, "one"), "one.jpg", fields={"title": "One", MARKER: "one"})
     async with content(tenant, wanted.filename, 3 << 18) as (given, _):
@@ -99,7 +99,7 @@ async def opened() -> AsyncIterator[Opened]:
 
 
 @pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
-async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kept(opened: Opened, size: int) -> None:
+async def test_a_record_made_in_a_crash_is_resumed_where_its_links_were_stored(opened: Opened, size: int) -> None:
     """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
     credentials, steps, given = (
         MemoryCredentialStore(),
@@ -114,7 +114,7 @@ async def test_a_record_made_in_a_crash_is_gone_on_with_where_its_links_were_kep
     assert opened.script.bytes["object-0001"] == given.data
 
 
-async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> None:
+async def test_links_of_finished_uploads_are_deleted(opened: Opened) -> None:
     credentials, steps = MemoryCredentialStore(), MemoryJournal()
     service = opened.connect(credentials=credentials)
     await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), steps)
@@ -122,7 +122,7 @@ async def test_links_of_finished_uploads_are_kept_no_longer(opened: Opened) -> N
     assert not await credentials.names("")
 
 
-async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> None:
+async def test_parts_of_an_upload_that_nobody_resumes_are_cancelled(opened: Opened) -> None:
     """The source has the asset no longer: nothing comes after the crash but the end of the run."""
     credentials, steps = MemoryCredentialStore(), MemoryJournal(blow_at=7)
     with pytest.raises(Crash):
@@ -136,7 +136,7 @@ async def test_parts_that_nobody_goes_on_with_are_given_up(opened: Opened) -> No
     assert not await credentials.names("")
 
 
-async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_binned(opened: Opened) -> None:
+async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_trashed(opened: Opened) -> None:
     """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
     opened.script.vanish = 1
     await opened.connect(credentials=MemoryCredentialStore()).create(

@@ -14,7 +14,7 @@ UPLOAD = "POST /v2/uploads/chunks/upload"
 LONG = 60.0  # seconds
 
 
-def test_a_run_that_waits_seldom_asks_for_work(tmp_path: Path) -> None:
+def test_a_waiting_run_rarely_queries_the_state_for_work(tmp_path: Path) -> None:
     reference = Reference.of(simulation := Simulation(tmp_path, KINDS, SEED))
     usual = len([point for point in reference.points if (point.kind, point.when) == (COMMIT, BEFORE)])
     with simulation.moving() as move:

@@ -62,7 +62,7 @@ async def test_no_call_renames_a_file_so_the_schema_does_not_hold_it(opened: Ope
     assert not service.estimate(Patch(filename="new.jpg"))
 
 
-async def test_the_tree_is_walked_anew_for_a_folder_nobody_knew(opened: Open) -> None:
+async def test_the_tree_is_listed_again_for_an_unknown_folder(opened: Open) -> None:
     tenant = opened(asset(1), asset(2))
     service, other = tenant.connect(read_only=True), tenant.connect()
     first, second = (AssetId(identity) for identity in tenant.truth())

@@ -15,7 +15,7 @@ PART = 0.65  # of the calls of a move, behind which its process ends
 
 
 @pytest.mark.parametrize("target", ["c_brandlibrary", "d_templates"])
-def test_nothing_half_made_stays_behind(tmp_path: Path, target: str) -> None:
+def test_no_partial_create_stays_behind(tmp_path: Path, target: str) -> None:
     simulation = Simulation(tmp_path, ("a_hypermedia", target))
     _, fuse = simulation.reference()
     calls = [point for point in fuse.points() if str(point).startswith("after call")]

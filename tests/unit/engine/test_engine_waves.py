@@ -88,7 +88,7 @@ def test_an_asset_that_was_moved_stays_with_its_wave(tmp_path: Path) -> None:
     assert (found[0].action, found[0].wave, found[1]) == ("skipped", "video", None)
 
 
-def test_mistakes_of_a_selection_are_told_with_their_wave(tmp_path: Path) -> None:
+def test_mistakes_of_a_selection_are_reported_with_their_wave(tmp_path: Path) -> None:
     waves = [{"name": "a"}, {"name": "b", "select": {"contaners": ["/Press"]}}]
     with pytest.raises(ConfigError, match=r"waves\[1\].select.contaners: unknown key; did you mean containers\?"):
         waves_in(tmp_path, waves).refuse_faulty()

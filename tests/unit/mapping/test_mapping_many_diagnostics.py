@@ -81,7 +81,7 @@ def wrong_expressions(number: int) -> str:
         wrong_expressions,
     ],
 )
-def test_ten_times_the_faults_cost_ten_times_the_steps(written: Callable[[int], str]) -> None:
+def test_ten_times_the_diagnostics_cost_ten_times_the_steps(written: Callable[[int], str]) -> None:
     known = MANY if written is wrong_expressions else 0
     few, many = (steps_of(partial(faults, "version: 1\n" + written(number), known)) for number in (FEW, MANY))
     assert many < 11.5 * few, f"{few:,} steps for {FEW}, {many:,} for {MANY}: {many / few:.1f} times as many"

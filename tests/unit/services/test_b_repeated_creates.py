@@ -49,7 +49,7 @@ async def test_it_takes_the_file_it_has_now(tenant: Tenant) -> None:
     assert [file["size"] for file in tenant.truth()[identity]["versions"]][-1] == 900
 
 
-async def test_a_group_that_was_made_meanwhile_may_read(start: Start) -> None:
+async def test_a_group_that_was_created_in_between_may_read(start: Start) -> None:
     tenant, journal = start(), MemoryJournal()
     wanted = draft(rights=Rights(groups=frozenset({"staff"})))
     tenant.fail({"match": "POST */automation/Document.AddPermission", "nth": 1, "do": "status:400"})

@@ -30,7 +30,7 @@ def looked_up(row: Any) -> str:
 
 @pytest.mark.parametrize("row", [{}, None, [], "x", {"title": 1}, {"title": None}])
 def test_a_shape_nobody_documents_breaks_the_contract_and_names_its_reader(row: Any) -> None:
-    with pytest.raises(ContractBroken, match=r"in test_http_answers_read\.title_of") as caught:
+    with pytest.raises(ContractBroken, match=r"in test_http_interpreting\.title_of") as caught:
         title_of(row)
     assert isinstance(caught.value.__cause__, AttributeError | LookupError | TypeError)
 
@@ -42,18 +42,18 @@ def test_what_is_read_one_after_the_other_as_well() -> None:
         next(rows)
 
 
-def test_answers_as_documented_and_our_own_errors_pass() -> None:
+def test_responses_as_documented_and_our_own_errors_pass() -> None:
     assert title_of({"title": " a "}) == "a"
     with pytest.raises(NotFound, match="gone"):
         looked_up("gone")
 
 
-def test_some_lines_of_a_function() -> None:
+def test_a_block_of_a_function_breaks_the_contract_by_name() -> None:
     with pytest.raises(ContractBroken, match=r"KeyError in the ticket: 'id'"), interpreting_response("the ticket"):
         {}["id"]
 
 
-def test_what_was_answered_is_shown_redacted_and_cut() -> None:
+def test_the_response_is_shown_redacted_and_cut() -> None:
     hide("S3cr3tValu3xyz")
     with pytest.raises(ContractBroken) as caught, interpreting_response("a number"):
         int("S3cr3tValu3xyz" + "x" * 5000)

@@ -230,7 +230,7 @@ OUTAGE = 13  # so many assets that fail in a row are no trouble of one of them
 
 
 @pytest.mark.parametrize(("strange", "code", "words"), STRANGE, ids=[row[0] for row in STRANGE])
-def test_answers_that_are_none(tmp_path: Path, strange: str, code: int, words: str) -> None:
+def test_responses_of_no_documented_shape(tmp_path: Path, strange: str, code: int, words: str) -> None:
     """Each of the calls in turn; the run stops at it, says what was answered to which call, and loses nothing."""
     number = OUTAGE if code == 5 or strange == "html" else 3
     with small(tmp_path, photos(number)) as job:

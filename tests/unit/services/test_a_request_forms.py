@@ -95,7 +95,7 @@ async def test_a_bulk_that_loses_only_the_status_is_replaced(opened: Open) -> No
     await check(service, made, draft)
 
 
-async def test_a_bulk_form_that_was_proven_is_not_doubted_for_the_fault_of_one_asset(opened: Open) -> None:
+async def test_a_bulk_form_that_was_proven_is_not_doubted_for_the_error_of_one_asset(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     await create(service)
@@ -107,7 +107,7 @@ async def test_a_bulk_form_that_was_proven_is_not_doubted_for_the_fault_of_one_a
     assert [call for call in spent if "bulks" in call]
 
 
-async def test_what_single_puts_refuse_as_well_is_the_fault_of_the_asset(opened: Open) -> None:
+async def test_what_single_puts_refuse_as_well_is_the_error_of_the_asset(opened: Open) -> None:
     tenant = opened(asset(1))
     service = tenant.connect()
     tenant.faults.add([{"match": BULKS, "nth": 1, "do": "status:400"}])
@@ -134,7 +134,7 @@ async def test_fields_are_written_one_by_one_from_the_start_where_the_job_says_s
 
 
 @pytest.mark.parametrize("bulk", ["auto", "off"])
-async def test_the_first_use_costs_what_was_told_and_the_next_nothing_more(opened: Open, bulk: str) -> None:
+async def test_the_first_use_costs_what_was_estimated_and_the_next_nothing_more(opened: Open, bulk: str) -> None:
     tenant = opened(asset(1))
     service = tenant.connect(bulk=bulk)
     await service.schema()
@@ -234,7 +234,7 @@ async def test_a_media_that_does_not_go_to_the_trash_is_reported(opened: Open) -
     assert (await service.fetch(entry.id)).status == "trash"
 
 
-async def test_an_instance_that_refuses_attachments_is_told_so_by_an_option(opened: Open) -> None:
+async def test_an_option_says_that_an_instance_refuses_attachments(opened: Open) -> None:
     tenant = opened(FULL, asset(2))
     tenant.faults.add([{"match": "POST /api/dam/medias/*/attachments", "times": 9, "do": "status:405"}])
     service = tenant.connect()

@@ -22,7 +22,7 @@ from tests.support.state.memory_journal import MemoryJournal
 KIND = "c_brandlibrary"
 
 
-async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> None:
+async def test_a_change_that_the_service_ignored_is_reported(start: Start) -> None:
     """The answer to a change tells what became of it, so no other call is needed to see it."""
     tenant = start(variant="edits_approval,short_names")
     service, identity = tenant.connect(), tenant.of_catalogue(2)
@@ -35,7 +35,7 @@ async def test_a_change_that_the_service_passed_over_is_told(start: Start) -> No
     await service.update(identity, Patch(status="published", fields={"name": " Cafe\u0301 ", "description": None}))
 
 
-async def test_a_value_that_an_editor_added_meanwhile_stays_in_the_list(start: Start) -> None:
+async def test_a_value_that_an_editor_added_in_between_stays_in_the_list(start: Start) -> None:
     """A PUT takes the whole list, so that one written from memory would take the editor's value away again."""
     tenant = start()
     service, editor = tenant.connect(), tenant.connect()
@@ -144,7 +144,7 @@ class ShortApi(BrandLibraryApi):
         return ApiDocument(({"id": "1"},), total=2, more=False)
 
 
-async def test_a_short_list_that_gives_less_than_it_counts_is_told(start: Start) -> None:
+async def test_a_short_list_with_fewer_rows_than_it_counts_is_reported(start: Start) -> None:
     service = start().connect(read_only=True)
     assert isinstance(service, BrandLibraryService)
     api = service._api

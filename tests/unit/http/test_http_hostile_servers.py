@@ -62,7 +62,7 @@ def bomb(size: int, times: int) -> bytes:
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("times", [1, 2, 3])
-async def test_a_compressed_body_never_takes_more_memory_than_an_answer_may(times: int, status: int) -> None:
+async def test_a_compressed_body_never_takes_more_memory_than_a_response_may(times: int, status: int) -> None:
     answer = Said(status, bomb(150 * MIB, times), {"Content-Encoding": ", ".join(["gzip"] * times)})
     async with RawServer(lambda _: answer) as server:
         peak = await peak_of(server, lambda client: client.send(get()))
@@ -76,7 +76,7 @@ async def test_a_compressed_download_is_refused_before_it_is_read(times: int) ->
         assert await peak_of(server, lambda client: client.stream(get())) < 8 * MIB
 
 
-async def test_a_body_coded_twice_is_no_answer() -> None:
+async def test_a_body_coded_twice_is_no_response() -> None:
     answer = Said(200, bomb(100, 2), {"Content-Encoding": "gzip, gzip"})
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match="compressed 2 times"):
@@ -235,7 +235,7 @@ async def test_a_download_that_nobody_reads_for_a_while_is_not_slow() -> None:
     assert size == 4 * MIB
 
 
-async def test_an_upload_may_take_longer_than_an_answer() -> None:
+async def test_an_upload_may_take_longer_than_a_response() -> None:
     async def blocks() -> object:
         for _ in range(25):  # a busy machine may hold one up for a second
             await asyncio.sleep(0.1)
@@ -339,7 +339,7 @@ async def test_a_private_service_may_lead_into_its_network(base: str, host: str)
     assert address.host == host
 
 
-async def test_a_private_service_does_not_lead_to_this_machine() -> None:
+async def test_a_private_service_does_not_lead_to_this_host() -> None:
     async with client_of("https://10.1.2.3") as client:
         for host in ("127.0.0.1", "169.254.169.254", "localhost"):
             with pytest.raises(ContractBroken, match=r"private network|plain http"):
@@ -373,7 +373,7 @@ async def test_a_signed_link_at_the_own_origin_goes_without_our_credential(param
         assert ("x-own" in seen.headers) == (seen.path == "/moved")
 
 
-async def test_a_bare_request_goes_without_our_credential_wherever_it_leads() -> None:
+async def test_a_request_without_credential_stays_without_it_wherever_it_leads() -> None:
     def handler(seen: Seen) -> Said:
         return Said(302, b"", {"Location": "/g"}) if seen.path == "/f" else said({"ok": 1})
 

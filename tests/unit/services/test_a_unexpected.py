@@ -108,7 +108,7 @@ async def test_a_list_that_is_refused_for_one_media_alone_is_an_error_of_this_me
     assert refused.value.asset == first.id
 
 
-async def test_a_media_that_goes_while_it_is_read_is_gone(opened: Open) -> None:
+async def test_a_media_that_is_deleted_while_it_is_read_is_not_found(opened: Open) -> None:
     async def reading() -> None:
         raise NotFound("returned 404", code="media-not-found")
 

@@ -122,7 +122,7 @@ async def test_every_write_waits_until_the_disk_has_it(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_what_was_answered_is_there_wherever_the_next_commit_is_cut(tmp_path: Path) -> None:
+async def test_what_was_acknowledged_is_there_wherever_the_next_commit_is_cut(tmp_path: Path) -> None:
     found = await disks(tmp_path, 1)
     tried = whole = 0
     for before, after in pairwise(found):
@@ -136,7 +136,7 @@ async def test_what_was_answered_is_there_wherever_the_next_commit_is_cut(tmp_pa
     assert whole == len(found) - 1
 
 
-async def test_what_was_answered_is_there_when_the_log_was_being_moved_into_the_file(tmp_path: Path) -> None:
+async def test_what_was_acknowledged_is_there_when_the_log_was_being_moved_into_the_file(tmp_path: Path) -> None:
     """Every page of the file that is in the log may be torn: the log is not begun anew before the file is flushed."""
     found = await disks(tmp_path, 2)
     last = found[-1]
@@ -153,7 +153,7 @@ async def test_what_was_answered_is_there_when_the_log_was_being_moved_into_the_
         assert content(laid(tmp_path / "torn", bytes(file), last.log)) == last.says
 
 
-async def test_a_log_begun_anew_does_not_bring_back_what_its_rest_still_holds(
+async def test_a_restarted_log_does_not_restore_what_its_rest_still_holds(
     tmp_path: Path,
 ) -> None:
     found = await disks(tmp_path, 4, Storage(engine=partial(engine_of, wal_pages=12)))

@@ -52,7 +52,7 @@ async def test_a_release_the_source_has_taken_back_is_now(opened: Open) -> None:
         assert tenant.world.now() - released < timedelta(minutes=1)
 
 
-async def test_what_is_given_anew_comes_before_what_is_taken_back(opened: Open) -> None:
+async def test_new_values_are_written_rather_than_cleared(opened: Open) -> None:
     tenant, identity = one(opened, expires_at="2030-01-01T00:00:00Z")
     service, when = tenant.connect(), datetime(2031, 1, 1, tzinfo=UTC)
     patch = Patch(rights=Rights(when, when, PUBLIC), cleared=frozenset({"release", "expiry"}))

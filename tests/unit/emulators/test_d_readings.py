@@ -145,7 +145,7 @@ async def test_small_files_are_sent_with_their_size_where_the_job_says_so(start:
 
 
 @pytest.mark.parametrize("reading", ["", "missing_404", "missing_empty"])
-async def test_a_fileless_asset_has_no_file_whatever_its_content_answers(start: Start, reading: str) -> None:
+async def test_an_asset_without_file_has_none_whatever_its_content_returns(start: Start, reading: str) -> None:
     tenant = start([*SCHEMA, asset(1, versions=[])], variant=reading)
     service = tenant.connect(read_only=True)
     identity = tenant.of_catalogue(1)
@@ -156,7 +156,7 @@ async def test_a_fileless_asset_has_no_file_whatever_its_content_answers(start: 
 
 
 @pytest.mark.parametrize("reading", ["", "second"])
-async def test_options_name_what_the_service_has_no_place_for(start: Start, reading: str) -> None:
+async def test_options_name_what_the_service_cannot_store(start: Start, reading: str) -> None:
     tenant = start(variant=reading, **NAMED)
     service = tenant.connect(options=NAMED)
     schema = await service.schema()
@@ -199,7 +199,7 @@ async def test_other_kinds_of_records_are_no_assets_and_nil_is_no_member(start: 
     assert {asset for m in [m async for m in service.members()] for asset in m.assets} <= set(tenant.truth())
 
 
-async def test_pages_too_large_come_in_halves(start: Start) -> None:
+async def test_pages_too_large_are_split(start: Start) -> None:
     rows = [asset(number) for number in range(1, 61)]
     tenant = start([*SCHEMA, *rows], page_most=60_000)
     found = await entries(tenant.connect(read_only=True, options={"relations": "off"}))
@@ -219,7 +219,7 @@ async def test_members_are_found_however_many_files_were_listed(start: Start, ke
     assert {*members} == set(tenant.truth())
 
 
-async def test_collections_too_large_for_one_page_come_in_halves(start: Start) -> None:
+async def test_collections_too_large_for_one_page_are_split(start: Start) -> None:
     names = [f"Collection {number}" for number in range(7)]
     placed = [{"kind": "collection", "path": [name]} for name in names]
     rows = [{**asset(number), "placements": placed} for number in range(1, 61)]

@@ -41,7 +41,7 @@ async def thrown_away(move: Move, queued: str) -> None:
         await service.remove(AssetId(queued))
 
 
-def test_what_a_service_removes_ten_minutes_later_is_made_anew(tmp_path: Path) -> None:
+def test_an_asset_that_a_service_removes_ten_minutes_later_is_created_again(tmp_path: Path) -> None:
     """C: the account takes those of one create for twins of others, says nothing and removes them."""
     simulation = Simulation(tmp_path, ("a_hypermedia", "c_brandlibrary"), SEED)
     with simulation.moving() as move:

@@ -90,7 +90,7 @@ def by_kind(cases: Iterable[Any], kind_of: Callable[[Any], str]) -> list[Any]:
 
 @pytest.mark.skipif(bool(ALONE), reason="one case is tried alone")
 @pytest.mark.parametrize(("kind", "to", "start", "answers"), by_kind(BLOCKS, lambda block: block[0]))
-def test_no_answer_makes_a_run_break_hang_grow_or_lose_silently(
+def test_no_response_makes_a_run_break_hang_grow_or_lose_silently(
     kind: str, to: str, start: int, answers: int, alone: Executor, record_property: Callable[[str, object], None]
 ) -> None:
     came, wrong = alone.submit(tried_from, kind, to, 100 * start, answers).result()

@@ -59,7 +59,7 @@ def test_b_batch_lies_about_until_it_is_dropped_or_forgotten() -> None:
         assert kinds(url) - before == {"document without a file": 1}
 
 
-def test_c_objects_and_sessions_lie_about_until_they_are_used_cancelled_or_purged() -> None:
+def test_c_objects_and_sessions_are_orphans_until_they_are_used_cancelled_or_purged() -> None:
     with Rig() as c:
         url = c.url
         c.get("/upload_requests")

@@ -86,7 +86,7 @@ async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(serv
 @creates
 @pytest.mark.parametrize("size", [0, 10, 21_000_000], ids=["empty", "small", "large"])
 @pytest.mark.parametrize("full", [True, False], ids=["full", "plain"])
-async def test_a_create_costs_what_was_told(tenant: Tenant, service: Service, full: bool, size: int) -> None:
+async def test_a_create_costs_what_was_estimated(tenant: Tenant, service: Service, full: bool, size: int) -> None:
     draft = await (full_draft(tenant, service) if full else plain_draft(service))
     with empty_may_be_refused(tenant, size):
         await create(tenant, service, draft, size)
@@ -95,7 +95,7 @@ async def test_a_create_costs_what_was_told(tenant: Tenant, service: Service, fu
 @estimates
 @creates
 @pytest.mark.parametrize("number", [0, 3, 4, 5, 8, len(KEYS)])
-async def test_fields_cost_what_was_told(tenant: Tenant, service: Service, schema: Schema, number: int) -> None:
+async def test_fields_cost_what_was_estimated(tenant: Tenant, service: Service, schema: Schema, number: int) -> None:
     values = await values_for(service, schema, KEYS[:number])
     await create(tenant, service, await plain_draft(service, fields=values), 10)
 
@@ -103,7 +103,7 @@ async def test_fields_cost_what_was_told(tenant: Tenant, service: Service, schem
 @estimates
 @creates
 @pytest.mark.parametrize("without", ["tags", "rights", "status", "placements"])
-async def test_each_part_costs_what_was_told(tenant: Tenant, service: Service, without: str) -> None:
+async def test_each_part_costs_what_was_estimated(tenant: Tenant, service: Service, without: str) -> None:
     draft = await full_draft(tenant, service)
     bare = {field.name: field.default for field in fields(Draft)}
     empty: Any = {"tags": frozenset(), "placements": frozenset(), "status": ""}.get(without, Draft(None, "").rights)
@@ -115,7 +115,7 @@ async def test_each_part_costs_what_was_told(tenant: Tenant, service: Service, w
 @pytest.mark.needs(Operation.UPDATE)
 @pytest.mark.parametrize("number", [1, 3, 5, len(KEYS)])
 @pytest.mark.parametrize("clears", [True, False], ids=["clears", "sets"])
-async def test_an_update_costs_what_was_told(
+async def test_an_update_costs_what_was_estimated(
     tenant: Tenant, service: Service, schema: Schema, number: int, clears: bool
 ) -> None:
     identity, _ = await made(tenant, service, await full_draft(tenant, service))
@@ -129,7 +129,7 @@ async def test_an_update_costs_what_was_told(
 
 @estimates
 @pytest.mark.needs(Operation.UPDATE)
-async def test_a_mixed_update_costs_what_was_told(
+async def test_a_mixed_update_costs_what_was_estimated(
     tenant: Tenant, service: Service, schema: Schema, can: frozenset[str]
 ) -> None:
     draft = await full_draft(tenant, service)
@@ -150,7 +150,7 @@ async def test_a_mixed_update_costs_what_was_told(
 @estimates
 @pytest.mark.needs(Operation.REPLACE)
 @pytest.mark.parametrize("size", [0, 10, 21_000_000], ids=["empty", "small", "large"])
-async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, size: int) -> None:
+async def test_a_version_costs_what_was_estimated(tenant: Tenant, service: Service, size: int) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
     await service.end_shared()
     tenant.advance(90)
@@ -165,7 +165,7 @@ async def test_a_version_costs_what_was_told(tenant: Tenant, service: Service, s
 
 @estimates
 @pytest.mark.needs(Operation.ENSURE_TERM)
-async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, schema: Schema) -> None:
+async def test_a_term_costs_what_was_estimated(tenant: Tenant, service: Service, schema: Schema) -> None:
     key = vocabulary_of(service, schema, "subject")
     assert [term async for term in service.terms(key)]
     for term in (Term("One"), Term("Two", labels={"en": "Two", "fr": "Deux"})):
@@ -175,7 +175,7 @@ async def test_a_term_costs_what_was_told(tenant: Tenant, service: Service, sche
 
 @estimates
 @pytest.mark.needs(Operation.ENSURE_CONTAINER)
-async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_a_container_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     kind = tenant.wired.containers["folder"]
     assert await places(tenant, service)
     parent, path = "", ("One", "Two", "Three")
@@ -188,7 +188,7 @@ async def test_a_container_costs_what_was_told(tenant: Tenant, service: Service)
 
 @estimates
 @pytest.mark.needs(Operation.PLACE)
-async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_bulk_membership_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     known = await places(tenant, service)
     ids = tuple(tenant.truth())
     for name in ("folder", "collection"):
@@ -202,7 +202,7 @@ async def test_bulk_membership_costs_what_was_told(tenant: Tenant, service: Serv
 
 @estimates
 @pytest.mark.needs(Operation.ATTACH)
-async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_an_attachment_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
     await service.end_shared()
     async with content(tenant, "paper.pdf", 500) as (given, _):
@@ -212,7 +212,7 @@ async def test_an_attachment_costs_what_was_told(tenant: Tenant, service: Servic
 
 @estimates
 @pytest.mark.needs(Operation.RELATE)
-async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_a_relation_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     for target in (tenant.of_catalogue(4), tenant.of_catalogue(5)):
         relation = Relation(tenant.relation, target)
         told = service.estimate(relation)
@@ -221,7 +221,7 @@ async def test_a_relation_costs_what_was_told(tenant: Tenant, service: Service) 
 
 @estimates
 @pytest.mark.needs(Operation.ATTACH, Operation.DETACH)
-async def test_removing_an_attachment_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_removing_an_attachment_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     identity, _ = await made(tenant, service, await plain_draft(service))
     await service.end_shared()
     async with content(tenant, "paper.pdf", 500) as (given, _):
@@ -234,7 +234,7 @@ async def test_removing_an_attachment_costs_what_was_told(tenant: Tenant, servic
 
 @estimates
 @pytest.mark.needs(Operation.RELATE, Operation.UNRELATE)
-async def test_removing_a_relation_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_removing_a_relation_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     relations = [Relation(tenant.relation, tenant.of_catalogue(number)) for number in (4, 5)]
     for relation in relations:
         await service.relate(tenant.of_catalogue(1), relation)
@@ -245,7 +245,7 @@ async def test_removing_a_relation_costs_what_was_told(tenant: Tenant, service: 
 
 @estimates
 @pytest.mark.needs(Operation.RENAME_TERM)
-async def test_renaming_terms_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_renaming_terms_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     key = vocabulary_of(service, await service.schema(), "subject")
     known = {term.label: term async for term in service.terms(key)}
     for old, new in (("Sea", "Ocean"), ("Nature", "Wild")):
@@ -258,7 +258,7 @@ async def test_renaming_terms_costs_what_was_told(tenant: Tenant, service: Servi
 
 @estimates
 @pytest.mark.needs(Operation.RENAME_CONTAINER)
-async def test_renaming_containers_costs_what_was_told(tenant: Tenant, service: Service) -> None:
+async def test_renaming_containers_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     known = [place async for place in service.containers() if place.kind in service.capabilities.renames]
     for number, place in enumerate(known[-2:]):
         path = (*place.path[:-1], f"Renamed {number}")
@@ -308,7 +308,7 @@ async def test_a_new_connection_has_made_no_call(tenant: Tenant) -> None:
 
 
 @pytest.mark.needs("network")
-async def test_the_most_calls_at_once_are_kept(fresh: Fresh) -> None:
+async def test_the_limit_of_calls_at_once_is_respected(fresh: Fresh) -> None:
     tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))])
     service = tenant.connect(read_only=True, concurrency=3)
     await service.schema()
@@ -319,7 +319,7 @@ async def test_the_most_calls_at_once_are_kept(fresh: Fresh) -> None:
 
 
 @pytest.mark.needs("network")
-async def test_the_rate_asked_for_is_kept(fresh: Fresh) -> None:
+async def test_the_requested_rate_is_respected(fresh: Fresh) -> None:
     tenant = fresh([*SCHEMA, *(asset(number) for number in range(1, 41))], rate=None)
     service = tenant.connect(read_only=True, clock=SystemClock(), calls_per_second=25.0)
     await service.schema()
@@ -350,7 +350,7 @@ async def test_too_fast_is_waited_out(tenant: Tenant) -> None:
 
 
 @pytest.mark.needs("network")
-async def test_a_stop_after_so_many_calls_is_kept(tenant: Tenant) -> None:
+async def test_a_limit_of_calls_stops_the_run(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True, max_calls=3)
 
     async def much() -> None:

@@ -119,7 +119,7 @@ def test_an_audit_log_in_memory_is_lost(opened: Open) -> None:
 # -- versions ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_put_with_a_check_in_answers_with_the_version(platform: Platform) -> None:
+def test_a_put_with_a_check_in_returns_the_version(platform: Platform) -> None:
     uid = platform.create("a")["uid"]
     version = platform.put(uid, {"dc:title": "b"}, headers={"X-Versioning-Option": "minor"})
     assert version["uid"] != uid
@@ -276,7 +276,7 @@ def test_rights(platform: Platform) -> None:
     assert (blocked["username"], blocked["permission"], blocked["granted"]) == ("Everyone", "Everything", False)
 
 
-def test_relations_go_in_unless_told(opened: Open) -> None:
+def test_relations_are_incoming_unless_the_variant_says_outgoing(opened: Open) -> None:
     for variant, ways in (("", (0, 1)), ("outgoing", (1, 0))):
         platform = opened(variant=variant)
         one, two = platform.named(2), platform.named(3)
@@ -333,7 +333,7 @@ def test_vocabularies(platform: Platform) -> None:
         assert eve.post(f"{API}/directory/subjects", json={**entry, "properties": {"id": "z"}}).status_code == 403
 
 
-def test_labels_are_translated_beside_or_in_place(opened: Open) -> None:
+def test_labels_are_translated_in_a_second_field_or_in_place(opened: Open) -> None:
     for variant, label in (("", "Article"), ("label_beside", "label.directories.nature.article")):
         found = opened(variant=variant).get("/directory/nature", headers={"translate-directoryEntry": "label"})
         entry = next(each for each in found["entries"] if each["id"] == "article")
@@ -384,7 +384,7 @@ def test_comments(platform: Platform) -> None:
 
 
 @pytest.mark.parametrize("status", ["lifecycle", "section", "dc:nature"])
-def test_a_status_is_kept_as_the_server_is_told(opened: Open, status: str) -> None:
+def test_a_status_is_stored_as_the_server_is_configured(opened: Open, status: str) -> None:
     platform = opened(status=status)
     rows = {row["catalogue_id"]: row["status"] for row in platform.truth()}
     assert (rows["2"], rows["6"]) == ("published", "trash")
@@ -393,7 +393,7 @@ def test_a_status_is_kept_as_the_server_is_told(opened: Open, status: str) -> No
     assert (found["state"] == "approved") == (status == "lifecycle")
 
 
-def test_a_catalogue_is_held_as_far_as_documents_can(opened: Open) -> None:
+def test_a_catalogue_is_stored_as_far_as_documents_can(opened: Open) -> None:
     section = {"kind": "section", "path": ["Web", "News"]}
     more = [*library(), {"record": "type", "name": "Document"}, asset(50, type="Document", placements=[section])]
     more += [asset(51, type="", form_type="VIDEO", versions=[], fields={}, placements=[])]

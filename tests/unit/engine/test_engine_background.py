@@ -23,7 +23,7 @@ class Held:
         """There are none."""
 
 
-async def test_a_run_fails_if_what_goes_on_beside_it_is_cancelled_by_nobody() -> None:
+async def test_a_run_fails_if_a_background_task_is_cancelled_by_nobody() -> None:
     async def beside() -> None:
         raise asyncio.CancelledError  # of a task of a library
 

@@ -103,7 +103,7 @@ def test_a_state_held_for_long_stops_the_run_which_names_who_holds_it(tmp_path: 
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
-def test_a_state_that_is_taken_away_stops_the_run_and_is_kept(tmp_path: Path, replaced: bool) -> None:
+def test_a_state_that_is_removed_stops_the_run_and_is_rescued(tmp_path: Path, replaced: bool) -> None:
     with small(tmp_path, photos(4)) as job:
         job.run("--limit", "1", code=8)
         older = shutil.copy(job.state, tmp_path / "older.db")
@@ -119,7 +119,7 @@ def test_a_state_that_is_taken_away_stops_the_run_and_is_kept(tmp_path: Path, re
         assert len(job.ends_complete()) == 4
 
 
-def test_a_spool_that_is_removed_while_it_is_used_is_made_anew(tmp_path: Path) -> None:
+def test_a_spool_that_is_removed_while_it_is_used_is_created_again(tmp_path: Path) -> None:
     with small(tmp_path, [photo(1, size=6 * MB), photo(2, size=6 * MB), photo(3)]) as job:
         spool = job.state.parent / "spool"
         seen: list[bool] = []
@@ -136,7 +136,7 @@ def test_a_spool_that_is_removed_while_it_is_used_is_made_anew(tmp_path: Path) -
         assert len(job.ends_complete()) == 3
 
 
-def test_an_exported_state_goes_on_in_the_place_of_the_first(tmp_path: Path) -> None:
+def test_an_exported_state_continues_in_place_of_the_first(tmp_path: Path) -> None:
     with small(tmp_path, photos(3)) as job:
         job.run("--limit", "1", code=8)
         copy = tmp_path / "backup" / "copy.db"

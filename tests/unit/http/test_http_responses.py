@@ -20,7 +20,7 @@ from tests.support.network.raw_server import RawServer, Said, Seen, in_turn, no_
         (Said(200, b"\xff\xfe\x00"), "bytes beginning"),
     ],
 )
-async def test_an_answer_that_is_no_json_is_told(answer: Said, words: str) -> None:
+async def test_a_response_that_is_no_json_is_reported(answer: Said, words: str) -> None:
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
         with pytest.raises(ContractBroken, match=words) as caught:
             (await client.send(get(asset="9"))).json()
@@ -67,7 +67,7 @@ async def test_pages_are_asked_for_three_times() -> None:
     assert len(server.seen) == 4
 
 
-async def test_a_truncated_answer_is_asked_for_again() -> None:
+async def test_a_truncated_response_is_requested_again() -> None:
     cut = Said(200, b'{"ok": ', length=100, then="close")
     async with (
         RawServer(in_turn(cut, said({"ok": 1}))) as server,
@@ -77,7 +77,7 @@ async def test_a_truncated_answer_is_asked_for_again() -> None:
     assert len(server.seen) == 2
 
 
-async def test_a_truncated_answer_to_a_write_is_transient() -> None:
+async def test_a_truncated_response_to_a_write_is_transient() -> None:
     cut = Said(201, b'{"ok": ', length=100, then="close")
     async with RawServer(lambda _: cut) as server, client_of(server) as client:
         with pytest.raises(Transient, match="broke while responding"):
@@ -85,13 +85,13 @@ async def test_a_truncated_answer_to_a_write_is_transient() -> None:
     assert len(server.seen) == 1
 
 
-async def test_a_compressed_answer_is_read() -> None:
+async def test_a_compressed_response_is_read() -> None:
     packed = Said(200, gzip.compress(b'{"ok": 1}'), {"Content-Encoding": "gzip", "Content-Type": "application/json"})
     async with RawServer(lambda _: packed) as server, client_of(server) as client:
         assert (await client.send(get())).json() == {"ok": 1}
 
 
-async def test_what_is_no_http_is_told() -> None:
+async def test_what_is_no_http_is_reported() -> None:
     async with (
         no_http(b"220 mail.example ESMTP ready\r\n\r\n") as url,
         client_of(url, attempts=1) as client,
@@ -100,7 +100,7 @@ async def test_what_is_no_http_is_told() -> None:
             await client.send(get())
 
 
-async def test_a_service_that_does_not_answer_in_time() -> None:
+async def test_a_service_that_does_not_respond_in_time_is_transient() -> None:
     async with (
         RawServer(lambda _: Said(pause=5.0)) as server,
         client_of(server, attempts=1) as client,
@@ -138,7 +138,7 @@ async def test_a_server_that_repeats_the_credential_is_not_quoted() -> None:
     assert TOKEN not in str(caught.value.as_json())
 
 
-async def test_a_page_for_people_is_no_answer_to_a_write() -> None:
+async def test_a_page_for_people_is_no_response_to_a_write() -> None:
     page = Said(200, b"<!DOCTYPE html><title>Login</title>", {"Content-Type": "text/html"})
     async with RawServer(lambda _: page) as server, client_of(server) as client:
         with pytest.raises(Transient, match="an HTML page") as caught:
@@ -166,7 +166,7 @@ async def test_a_write_that_may_be_repeated_is_sent_again_after_a_page() -> None
     assert len(server.seen) == 2
 
 
-async def test_an_empty_answer_to_a_write_is_one_whatever_its_type_says() -> None:
+async def test_an_empty_response_to_a_write_is_one_whatever_its_type_says() -> None:
     """Void calls answer so (wire E 1.5)."""
     empty = Said(200, b"", {"Content-Type": "text/html;charset=utf-8"})
     async with RawServer(lambda _: empty) as server, client_of(server) as client:

@@ -106,7 +106,7 @@ async def test_without_a_limit_nothing_waits() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([5.0, 50.0, 200.0]), answers=st.floats(0.0, 0.3))
-def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: float) -> None:
+def test_responses_show_when_calls_were_counted(seed: int, rate: float, answers: float) -> None:
     """A call is counted some time between its sending and its answer, or within 80 ms where the answer is slow."""
     chance = random.Random(seed)
     clock = SteppedClock(auto=True)
@@ -128,7 +128,7 @@ def test_answers_tell_when_calls_were_counted(seed: int, rate: float, answers: f
     assert (len(arrivals) - 1) / (max(arrivals) - min(arrivals)) >= 0.9 * rate
 
 
-async def test_too_fast_halves_the_rate_cools_down_and_comes_back() -> None:
+async def test_a_refusal_cuts_the_rate_to_50_percent_and_it_recovers() -> None:
     clock = SteppedClock(auto=True)
     bucket = AdaptiveRateLimiter(50.0, clock)
     first = await bucket.take()
@@ -219,7 +219,7 @@ async def test_an_unknown_limit_is_learnt_and_forgotten() -> None:
     assert bucket.rate is None
 
 
-async def test_the_slowest_rate_is_not_nought() -> None:
+async def test_the_slowest_rate_is_not_zero() -> None:
     clock = SteppedClock(auto=True)
     bucket = AdaptiveRateLimiter(1.0, clock)
     for _ in range(20):

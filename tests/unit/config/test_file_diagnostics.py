@@ -69,7 +69,7 @@ def test_there_are_more_than_eighty_kinds_and_the_files_are_right_without_them(f
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=[f"{name}: {row['kind']}" for name, row in ROWS])
-def test_a_faulty_file_is_told_where_and_how(folder: Path, name: str, row: dict[str, str]) -> None:
+def test_a_faulty_file_is_refused_with_line_and_remedy(folder: Path, name: str, row: dict[str, str]) -> None:
     good = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     assert row["old"] in good
     found = refused(folder, name, good.replace(row["old"], row["new"], 1).encode())

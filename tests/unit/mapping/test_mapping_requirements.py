@@ -40,11 +40,11 @@ def test_a_target_that_needs_a_group_is_not_left_without(tmp_path: Path, text: s
     ['{from: "groups[]", default: staff}', "{const: staff}", '{from: "groups[]", required: true}'],
     ids=["default", "const", "required"],
 )
-def test_a_line_that_always_gives_one_or_parks_is_enough(tmp_path: Path, line: str) -> None:
+def test_a_field_rule_that_always_has_a_value_or_parks_is_enough(tmp_path: Path, line: str) -> None:
     compiled(tmp_path, security(line), SOURCE, GROUPS)
 
 
-def test_the_only_group_there_is_needs_no_line(tmp_path: Path) -> None:
+def test_the_only_group_there_is_needs_no_field_rule(tmp_path: Path) -> None:
     compiled(tmp_path, LEAST, SOURCE, ONE)
 
 
