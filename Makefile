@@ -48,7 +48,7 @@ test-all: $(STAMP) ## everything: all cases, pairs, points and faults; takes hou
 	DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)
 
 costs: $(STAMP) ## measures what each test costs, by which `make test` shares them out among days
-	$(BIN)/pytest -q -p tests.support.cost_meter $(SHARED) $(SUITES)
+	$(BIN)/pytest -q -p tests.support.sample.cost_meter $(SHARED) $(SUITES)
 
 conformance: $(STAMP) ## the service contract, over every service
 	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) tests/conformance

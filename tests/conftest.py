@@ -14,8 +14,8 @@ import typer.testing
 from hypothesis import settings
 
 from dam_sync.cli import YOUNG_OBJECTS
-from tests.support.of_day import OfDay
-from tests.support.rotation import OfToday, Part, part_of, points_of_day, today
+from tests.support.sample.plugin import OfDay
+from tests.support.sample.rotation import OfToday, Part, part_of, points_of_day, today
 
 settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
 settings.load_profile("dam-sync")
@@ -27,7 +27,7 @@ for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignor
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parts = [part.value for part in Part]
-    parser.addoption("--part", choices=parts, default="", help="which tests run: see tests/support/rotation.py")
+    parser.addoption("--part", choices=parts, default="", help="which tests run: see tests/support/sample/rotation.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,8 +20,8 @@ from tests.conformance.tenant import Tenant, started
 from tests.conformance.wiring import VARIANTS
 from tests.support.network.in_process_calls import InProcessCalls
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.rotation import CYCLE, Part, part_of, today
-from tests.support.sampled import deselect
+from tests.support.sample.cases import deselect
+from tests.support.sample.rotation import CYCLE, Part, part_of, today
 from tests.support.services.profiles import FOLDER
 
 Start = Callable[..., Tenant]

@@ -17,7 +17,7 @@ from tests.support.jobs.rollbacks import Chosen, undone_afterwards
 from tests.support.jobs.tenants import Command, Completed, Pair, pair
 from tests.support.pairs import EVERYTHING
 from tests.support.programs import shared
-from tests.support.sampled import SHARE, leave_out
+from tests.support.sample.cases import SHARE, leave_out
 from tests.support.state.postgres import OwnServer, execute, own_server
 
 HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ import httpx
 from tests.support.jobs.small_jobs import SECRETS, SIGNED, Small, photo, photos, small
 from tests.support.programs import PIPE, Program
 from tests.support.reporting.live_page import at, events_of
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 
 PATIENCE = 240.0  # seconds; the machine may be busy
 

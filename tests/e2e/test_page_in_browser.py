@@ -16,7 +16,7 @@ from dam_sync.model.run_options import Progress
 from dam_sync.store.rows import Outcome
 from tests.support.reporting.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
 from tests.support.reporting.live_page import MadeUp, config_of, moving, parked_state, served
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 
 pytest.importorskip("playwright.async_api", reason="playwright is not installed: the page is not tried")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page is not tried in a browser")

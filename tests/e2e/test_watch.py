@@ -16,7 +16,7 @@ from tests.support.jobs.small_jobs import Small, photos, small
 from tests.support.jobs.tenants import duplicates
 from tests.support.network.raw_server import free_port
 from tests.support.programs import PIPE, Program
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 
 PATIENCE = 240.0  # seconds; the machine may be busy
 SCHEDULE = (

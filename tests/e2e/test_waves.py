@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.support.jobs.small_jobs import Record, Small, photo, small
 from tests.support.jobs.tenants import duplicates
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 
 REFUSED, LIMIT, PARKED = 6, 8, 4  # exit codes
 PRESS, REST = "{name: press, select: {containers: [/Library/Press]}", "{name: rest, select: {}, after: [press]"

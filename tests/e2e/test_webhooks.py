@@ -19,7 +19,7 @@ from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import moved
 from tests.support.jobs.tenants import Pair, duplicates
 from tests.support.jobs.webhook_watch import SECRETS, Watched, change, has, subscribed, watched, webhooked_pair
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 
 PAIRS = [("c_brandlibrary", "d_templates"), ("d_templates", "e_profiles"), ("e_profiles", "c_brandlibrary")]
 MODES = ["duplicate", "reorder", "drop"]

@@ -23,7 +23,7 @@ from tests.support import programs
 from tests.support.clusters import Cluster, spawned_by
 from tests.support.jobs.tenants import Command, Completed, Pair, alone, duplicates
 from tests.support.programs import Program
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 from tests.support.state.postgres import OwnServer, execute
 
 PLACES = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"  # held by workers

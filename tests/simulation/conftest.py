@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.sampled import leave_out
+from tests.support.sample.cases import leave_out
 from tests.support.virtual import state_location
 
 TRIED = "points tried"

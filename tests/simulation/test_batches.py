@@ -13,7 +13,7 @@ import pytest
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, ids
-from tests.support.rotation import OfToday
+from tests.support.sample.rotation import OfToday
 from tests.support.virtual.batch_probes import PROBES
 from tests.support.virtual.batched_moves import (
     TO_A,

@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.sync_machine import PAUSES, ROLES, Plan, SyncMachine, machine
 

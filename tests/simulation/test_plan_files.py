@@ -22,7 +22,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
 from tests.support.pairs import ids, pairs
-from tests.support.rotation import OfToday
+from tests.support.sample.rotation import OfToday
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS

@@ -24,7 +24,7 @@ from dam_sync.model.errors import DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services.c_brandlibrary.facts import FIRST_LOOK
 from tests.simulation.conftest import TRIED
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 from tests.support.virtual.crashes import POINTS, SEED, tried
 from tests.support.virtual.moves import Move, Simulation, options_of
 from tests.support.virtual.reply import Reply

@@ -18,7 +18,7 @@ from dam_sync.services import discover
 from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
-from tests.support.rotation import OfToday
+from tests.support.sample.rotation import OfToday
 from tests.support.services.profiles import FOLDER
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED

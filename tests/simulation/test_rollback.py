@@ -16,7 +16,7 @@ from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.report.html import render_html
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removals import ASSETS, removing
 from tests.support.virtual.rollback_process import RollbackProcess, differing, held, preview, roll_back, stays

@@ -14,8 +14,8 @@ import pytest
 from dam_sync.model.errors import DamSyncError
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING, KINDS
-from tests.support.rotation import OfToday
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
+from tests.support.sample.rotation import OfToday
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL

@@ -17,7 +17,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.sampled import only_in_full
+from tests.support.sample.cases import only_in_full
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, SEA, UNSEEN, edits_of
 from tests.support.virtual.target_edits import BY_HAND, EDITS, Edit, Hand, field, renamed

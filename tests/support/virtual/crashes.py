@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tests.support.rotation import SEED as SEED
+from tests.support.sample.rotation import SEED as SEED
 from tests.support.services.profiles import profile_of
 from tests.support.virtual.branching import Branch, branches
 from tests.support.virtual.fuse import Fuse, Point

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import rotation
-from tests.support.promises import TESTS
-from tests.support.rotation import CYCLE, PERIODS, SHARE, Cost, cases_of_day, costs, period_of, points_of_day, turns
+from tests.support.sample import rotation
+from tests.support.sample.promises import TESTS
+from tests.support.sample.rotation import (
+    CYCLE,
+    PERIODS,
+    SHARE,
+    Cost,
+    cases_of_day,
+    costs,
+    period_of,
+    points_of_day,
+    turns,
+)
 
 FIRST = date(2026, 11, 29)
 DAYS = [FIRST + timedelta(number) for number in range(40 * CYCLE)]

@@ -19,7 +19,7 @@ from typing import Final, Protocol, TypeVar
 
 import pytest
 
-from tests.support.promises import TESTS
+from tests.support.sample.promises import TESTS
 
 T = TypeVar("T")
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))  # of what is drawn at random in simulations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.pairs import EVERY, EVERYTHING
-from tests.support.rotation import Part, part_of, today
+from tests.support.sample.rotation import Part, part_of, today
 
 SHARE = 8  # one case of so many
 only_in_full = pytest.mark.skipif(not EVERYTHING, reason="long: run by `make e2e` and `make sim`")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.rotation import SEED, Part, cases_of_day, today
+from tests.support.sample.rotation import SEED, Part, cases_of_day, today
 
 COUNTS, OF_DAY = "counts of the sample", "of_today"
 SUITES = ("unit", "store_contract", "conformance", "fuzz", "simulation", "e2e")

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.of_day import OF_DAY
-from tests.support.rotation import COSTS
+from tests.support.sample.plugin import OF_DAY
+from tests.support.sample.rotation import COSTS
 
 LEAST: Final = 0.3  # seconds of CPU; what costs less is not listed
 TICKS: Final = os.sysconf("SC_CLK_TCK")

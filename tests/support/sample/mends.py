@@ -1,4 +1,6 @@
-"""Of the tests that came with the last mends, which a day runs: `python -m tests.support.mends [NUMBER] [REVISION]`.
+"""Which of the tests that came with the last mends a day runs.
+
+`python -m tests.support.sample.mends [NUMBER] [REVISION]` prints it for ten days.
 
 A mend is a commit that changes the product and its tests; the tests that came with it are those of which it added or
 changed a line. Tests that were renamed or moved since are followed. The collection alone is asked: nothing is run.
@@ -16,9 +18,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tests.support.rotation import CYCLE, cases_of_day, today
+from tests.support.sample.rotation import CYCLE, cases_of_day, today
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 TEST: Final = re.compile(r"tests/(?!house/|benchmarks/|support/).*test_\w+\.py")
 PRODUCT: Final = re.compile(r"dam_sync/.*\.py")
 COLLECT: Final = ("-q", "--collect-only", "tests", "--ignore=tests/benchmarks", "--ignore=tests/house")

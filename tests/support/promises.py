@@ -1,3 +1,0 @@
-"""placeholder"""
-
-TESTS: frozenset[str] = frozenset()
