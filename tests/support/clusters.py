@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]  # it has no annotations, nor has `distributed`
 from distributed import Client
 from ruamel.yaml import YAML
 
@@ -90,8 +90,13 @@ def until_ready(url: str, settings: Path | None = None) -> None:
     if settings is not None:
         tls = YAML(typ="safe").load(settings)["distributed"]["comm"]["tls"]
         files = {"tls_client_cert": tls["client"]["cert"], "tls_client_key": tls["client"]["key"]}
-        security = ClusterSecurity(tls_ca_file=tls["ca-file"], require_encryption=True, **files)
-    with Client(url, timeout=UP_SECONDS, set_as_default=False, security=security) as client:
+        security = ClusterSecurity(  # type: ignore[no-untyped-call]
+            tls_ca_file=tls["ca-file"], require_encryption=True, **files
+        )
+    client = Client(  # type: ignore[no-untyped-call]
+        url, timeout=UP_SECONDS, set_as_default=False, security=security
+    )
+    with client:
         client.wait_for_workers(WORKERS, timeout=UP_SECONDS)
 
 

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.support.forking import Forked, Forking
 from tests.support.jobs.small_jobs import Ran
@@ -37,13 +38,13 @@ class Disk:
         self._full = False
         self._heeding = False
 
-    def start(self, *arguments: str, **environment: str) -> Forked:
+    def start(self, *arguments: str, **environment: Any) -> Forked:
         """Begin a command; one at a time."""
         limit = 0 if self._full else -1
         self.running = self.forking.start(*arguments, limit=limit, heeding=self._heeding, **environment)
         return self.running
 
-    def command(self, *arguments: str, **environment: str) -> Ran:
+    def command(self, *arguments: str, **environment: Any) -> Ran:
         """A command from its beginning to its end."""
         try:
             return self.start(*arguments, **environment).wait()

@@ -167,8 +167,8 @@ def _start(order: Order) -> dict[str, Any]:
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
         sys.excepthook(*sys.exc_info())
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        for output in (sys.stdout, sys.stderr):
+            output.flush()
         os._exit(code)
 
 
@@ -239,8 +239,9 @@ def fork_workers() -> None:
     dask = import_module("dask")
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
     forkserver.set_forkserver_preload([])
-    import_module("distributed.utils")._forkserver_preload_set = True
-    found: Any = forkserver._forkserver  # type: ignore[attr-defined]
+    utils: Any = import_module("distributed.utils")
+    utils._forkserver_preload_set = True
+    found: Any = forkserver._forkserver
     with socket.socket(socket.AF_UNIX) as listener:
         address = arbitrary_address("AF_UNIX")
         listener.bind(address)
@@ -260,7 +261,7 @@ def fork_workers() -> None:
     found._forkserver_address, found._forkserver_pid = address, pid
 
 
-def _key_of(found: Any) -> Mapping[str, int]:
+def _key_of(found: Any) -> Mapping[str, Any]:
     """Where the server reads the key that its clients have to know since Python 3.14; nothing before."""
     length = getattr(forkserver, "_AUTHKEY_LEN", 0)
     if not length:
@@ -331,6 +332,7 @@ def _serve() -> None:
     empty_state()  # a command may have no disk to make it on
     gc.freeze()  # what is not looked at is not copied
     gc.set_threshold(YOUNG_OBJECTS)
+    answer: dict[str, Any]
     for line in sys.stdin:
         order = json.loads(line)
         match order["do"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -14,10 +16,10 @@ TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "null": (type(None),),
 }
-NUMBERS = {
-    "minimum": lambda value, bound: value >= bound,
-    "maximum": lambda value, bound: value <= bound,
-    "exclusiveMinimum": lambda value, bound: value > bound,
+NUMBERS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "minimum": operator.ge,
+    "maximum": operator.le,
+    "exclusiveMinimum": operator.gt,
 }
 
 

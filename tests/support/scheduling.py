@@ -10,19 +10,19 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]  # it has no annotations
 
 from tests.support.pairs import EVERYTHING
 
 ONE_BY_ONE = "tests/simulation/"  # they share nothing and are long
 
 
-class ByModule(LoadGroupScheduling):
+class ByModule(LoadGroupScheduling):  # type: ignore[misc]  # of a package without annotations
     """What a module prepares is prepared in one process: its tests stay together, but where all cases are asked for,
     which are too many for one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        group = super()._split_scope(nodeid)
+        group = str(super()._split_scope(nodeid))
         if EVERYTHING or group != nodeid or nodeid.startswith(ONE_BY_ONE):
             return group
         return nodeid.partition("::")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ruamel.yaml import YAML
 
@@ -17,6 +17,14 @@ from dam_sync.emulators import profile_of
 from dam_sync.emulators.kit.profile import Profile
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
+
+
+class JobSection(Protocol):
+    """What can be the source or the target of a job."""
+
+    def as_job(self) -> dict[str, Any]:
+        """Its section of a job file."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Emulated:
         return {**found, "options": options} if options else found
 
 
-def write_job(path: Path, name: str, source: Emulated, target: Emulated, mapping: Path, **more: Any) -> Path:
+def write_job(path: Path, name: str, source: JobSection, target: JobSection, mapping: Path, **more: Any) -> Path:
     """Write a job file for the pair; its state is in the folder `state` next to it unless `more` names another.
     Each secret goes to a file in the folder `NAME.secrets` next to the job file."""
     sides = {

@@ -138,7 +138,8 @@ def ran(pair: Pair) -> dict[str, Any]:
 def verified(pair: Pair) -> dict[str, Any]:
     """The verdict of a verification, made in this process."""
     options = small_jobs.options(connectors=pair.connectors)
-    return asyncio.run(verify_job(pair.job, options, "fields", "100%")).as_json()["verdict"]
+    verdict: dict[str, Any] = asyncio.run(verify_job(pair.job, options, "fields", "100%")).as_json()["verdict"]
+    return verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,9 @@ class InFolder:
 
     def place_of(self, file: Row) -> Path:
         """Where it lies."""
-        path = self.path / "data" / "files" / file["file"]
-        return path if path.exists() else self.path / "data" / "trash" / file["file"]
+        name = str(file["file"])
+        path = self.path / "data" / "files" / name
+        return path if path.exists() else self.path / "data" / "trash" / name
 
     def rows(self) -> Iterator[Row]:
         """Assets as the emulated services tell the truth about theirs: digests and sizes are those of the bytes."""
@@ -68,7 +69,7 @@ class InFolder:
                 fields = {key: _whole(value, terms, spoken) for key, value in row.get("fields", {}).items()}
                 yield {**MISSING, **row, **files, "fields": fields, "catalogue_id": row["id"]}
 
-    def _file(self, file: Row) -> Row:
+    def _file(self, file: Row) -> dict[str, Any]:
         path = self.place_of(file)
         found = path.stat()
         return {**file, "id": file["file"], "size": found.st_size, "digests": _digests(path, found.st_mtime_ns)}
@@ -79,12 +80,14 @@ class InFolder:
         files.mkdir(parents=True, exist_ok=True)
         with (self.path / "data" / "catalogue.jsonl").open("a", encoding="utf-8") as out:
             for record in records:
-                made = {part: [_made(files, record, part, file) for file in record.get(part, ())] for part in PARTS}
+                made: dict[str, list[dict[str, Any]]] = {
+                    part: [_made(files, record, part, file) for file in record.get(part, ())] for part in PARTS
+                }
                 if made["versions"] and record.get("filename"):
                     made["versions"][-1]["name"] = record["filename"]  # the current file has the asset's name
                 if digests:
                     made = {part: [self._file(file) for file in several] for part, several in made.items()}
-                out.write(json.dumps(record | made if record["record"] == "asset" else record) + "\n")
+                out.write(json.dumps({**record, **made} if record["record"] == "asset" else record) + "\n")
 
 
 MISSING: Row = {"machine_tags": [], "tags": [], "relations": [], "placements": [], "rights": {}, "fields": {}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ DATA = Path(os.environ.get("DAM_SYNC_DATA", Path(__file__).parents[4] / "shared"
 MUSEUM_MAPPING = Path(__file__).parent / "museum-a-to-e.yaml"
 Record = dict[str, Any]
 
-TEXTS = (
+TEXTS: Sequence[tuple[str, str, Record]] = (
     ("title", "long_text", {"required": True}),
     ("accession", "text", {"max_length": 100}),
     ("artists", "long_text", {}),

@@ -102,14 +102,14 @@ def counted(
     mapping = folder / "mapping.yaml"
     mapping.write_text(mapping_of(source, target, bulk), encoding="utf-8")
     with ExitStack() as stack:
-        tenants = []
+        tenants: list[Tenant] = []
         for side, rows in ((source, library_of(source, bulk)), (target, schema_of())):
             catalogue = _written(folder / f"{len(tenants)}.jsonl", rows)
             trial: Profile = profile_of(side.kind)
             options = {**trial.emulated, **QUICK, **side.emulated}
             tenants.append(stack.enter_context(emulating(side.kind, catalogue, files, **options)))
-        sides = [Emulated(s.kind, t.url, s.options) for s, t in zip((source, target), tenants, strict=True)]
-        job = write_job(folder / "job.yaml", "counted", *sides, mapping, **{"policy": ACCEPTED, **more})
+        here, there = (Emulated(s.kind, t.url, s.options) for s, t in zip((source, target), tenants, strict=True))
+        job = write_job(folder / "job.yaml", "counted", here, there, mapping, **{"policy": ACCEPTED, **more})
         yield Counted(Pair(tenants[0], tenants[1], job, folder))
 
 

@@ -23,8 +23,9 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Service
 from dam_sync.services.d_templates import CONNECTOR
+from dam_sync.services.d_templates.codec.wire import VersionGroup
 from dam_sync.services.d_templates.service import TemplatesService
-from dam_sync.services.d_templates.source.versions import VersionGroup, VersionGroups
+from dam_sync.services.d_templates.source.versions import VersionGroups
 from tests.support.network.raw_server import RawServer, Said, Seen, said
 from tests.support.services.typed_options import connected
 from tests.support.stepped_clock import SteppedClock

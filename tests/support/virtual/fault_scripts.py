@@ -246,6 +246,7 @@ class Storm:
     def _verify_tells(self) -> bool:
         """Whether `verify` sees a difference or an addition; what is found untrue is for a person to mend."""
         report = self.move.universe.do(verify_job(self.move.job, self.move.universe.options(), "bytes", "100%"))
+        assert report.verdict is not None
         return not report.verdict["clean"] or bool(report.verdict["extras"])
 
     def _refused(self) -> int:

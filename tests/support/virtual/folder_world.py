@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import bagit
+import bagit  # type: ignore[import-untyped]  # it has no annotations
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Connector, Context

@@ -32,7 +32,7 @@ class Lie:
     seed: int = 0
     told: int = 0  # rows left out so far
     slow: Callable[[], Awaitable[None]] | None = None
-    purged: set[str] = field(default_factory=set)  # assets that are gone for good
+    purged: set[AssetId] = field(default_factory=set)  # assets that are gone for good
 
 
 def planted(connectors: dict[str, Connector], kind: str, lie: Lie) -> dict[str, Connector]:

@@ -229,13 +229,14 @@ class Simulation:
         return job_in(self.folder)
 
     @contextmanager
-    def _universe(self, seed: int) -> Iterator[tuple[Universe, list[Tenant]]]:
+    def _universe(self, seed: int) -> Iterator[tuple[Universe, tuple[Tenant, Tenant]]]:
         with ExitStack() as stack:
             universe = stack.enter_context(Universe(seed, self.network))
             universe.limits = {kind: small_parts(kind) for kind in self.kinds}
             source, target = self.kinds
-            sides = ("from", source, self.filled()), ("to", target, [] if target == FOLDER else self.receiving())
-            yield universe, [self._tenant(universe, *each) for each in sides]
+            wanted = [] if target == FOLDER else self.receiving()
+            filled = self._tenant(universe, "from", source, self.filled())
+            yield universe, (filled, self._tenant(universe, "to", target, wanted))
 
     def filled(self) -> list[Json]:
         """Records of the source."""
@@ -296,11 +297,12 @@ def served(
     return source, target
 
 
-def sides_of(tenants: Sequence[Tenant], asked: Sequence[Mapping[str, Any]] | None = None) -> list[Side]:
-    """The sides of a job. asked: their options in it, those of `side_of` without."""
+def sides_of(tenants: tuple[Tenant, Tenant], asked: Sequence[Mapping[str, Any]] | None = None) -> tuple[Side, Side]:
+    """Source and target of a job. asked: their options in it, those of `side_of` without."""
     if asked is None:
-        return [side_of(tenant) for tenant in tenants]
-    return [Emulated(each.kind, each.url, options) for each, options in zip(tenants, asked, strict=True)]
+        return side_of(tenants[0]), side_of(tenants[1])
+    source, target = (Emulated(each.kind, each.url, options) for each, options in zip(tenants, asked, strict=True))
+    return source, target
 
 
 def side_of(tenant: Tenant) -> Side:

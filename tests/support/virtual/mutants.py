@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.services.a_hypermedia.target import find as find_a
+from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.target.create import DocumentsCreate
 from dam_sync.services.b_documents.uploads import batches, uploader
 from dam_sync.services.c_brandlibrary.target import shared, values
@@ -220,7 +221,7 @@ def no_batch_alone(patch: pytest.MonkeyPatch) -> None:
 
 def no_count_of_losses(patch: pytest.MonkeyPatch) -> None:
     """Files go on sharing batches, however many the server loses."""
-    patch.setattr(batches.facts, "BATCH_LOSSES", 10**6)
+    patch.setattr(facts, "BATCH_LOSSES", 10**6)
 
 
 def no_end_of_batches(patch: pytest.MonkeyPatch) -> None:

@@ -234,8 +234,8 @@ class Judge:
         self._note_both(target)
         for key, row in target.items():
             if key in self.left and key in before.target:
-                then = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
-                self._look(key, (*then, flat(row)), before, told)
+                last, found = (by_new_names(each, names) for each in (self.left[key], flat(before.target[key])))
+                self._look(key, (last, found, flat(row)), before, told)
         self._look_at_names(names_of(before.target), names_of(target), before)
         self.left = {key: flat(row) for key, row in target.items()}
         self.wrong += [f"twice at the target: {key}" for key in self._duplicates(target)]
@@ -325,9 +325,9 @@ class Judge:
         )
         for (operation,) in self._ask(made, before.ledger):
             first, kind, path = operation.split(":", 2)
-            key = former.get(path.rpartition("/")[2])
-            if key is not None and (first == "term" or key[0] == kind) and not self._stands(key[1]):
-                self.wrong.append(f"{operation} was made beside {key}, which people renamed to {self.given[key][1]}")
+            same = former.get(path.rpartition("/")[2])
+            if same is not None and (first == "term" or same[0] == kind) and not self._stands(same[1]):
+                self.wrong.append(f"{operation} was made beside {same}, which people renamed to {self.given[same][1]}")
         self.names = now
 
     def _stands(self, target: str) -> bool:

@@ -12,7 +12,7 @@ from dam_sync.emulators import profile_of
 from dam_sync.model.asset import Asset, AssetId, Patch, Placement, Relation
 from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.service import Service
-from dam_sync.model.values import GeoPoint, Json, Localized, Row, Term, Value
+from dam_sync.model.values import GeoPoint, Json, Localized, Row, Scalar, Term, Value
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.support.libraries.every_feature import MORE_SCHEMA, PEOPLE, PLACES
 from tests.support.services.connections import Bytes
@@ -138,11 +138,13 @@ def field(name: str, value: Value | None) -> Change:
     return lambda hand, asset: hand.service.update(asset.id, Patch(fields={hand.key(name): value}))
 
 
-def member(name: str, *, add: Value = "", drop: int | None = None) -> Change:
+def member(name: str, *, add: Scalar = "", drop: int | None = None) -> Change:
     """Give a field of several values one more, or take one away, or both."""
 
     async def change(hand: Hand, asset: Asset) -> None:
-        rows = list(asset.fields[hand.key(name)])  # type: ignore[arg-type]
+        several = asset.fields[hand.key(name)]
+        assert isinstance(several, tuple)
+        rows = list(several)
         if drop is not None:
             del rows[drop]
         await hand.service.update(asset.id, Patch(fields={hand.key(name): (*rows, *([add] if add else []))}))

@@ -364,10 +364,10 @@ def month(folder: Path, kinds: tuple[str, str], seed: int) -> Iterator[WatchedMo
             universe.tenant(kind, rows, **options_of(kind))
             for kind, rows in zip(kinds, (filled, receiving()), strict=True)
         )
-        sides = [WithToken(each.kind, each.url, profile_of(each.kind).parted) for each in (source, target)]
+        here, there = (WithToken(each.kind, each.url, profile_of(each.kind).parted) for each in (source, target))
         job = job_in(folder)
         mapping = job.with_name("mapping.yaml")
-        write_job(job, "month", *sides, mapping, state=state_for(job), **WATCHED)
+        write_job(job, "month", here, there, mapping, state=state_for(job), **WATCHED)
         universe.do(write_suggested_mapping(job, mapping, marker_in(kinds[1], OWN_MARKS), universe.options()))
         universe.network.weather.most = 1_000_000
         yield WatchedMonth(universe, source, target, job, Computer(MachineClock(universe.clock)), random.Random(seed))

@@ -6,7 +6,7 @@ import asyncio
 import json
 import resource
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,7 +43,7 @@ security:
   groups: {const: [public]}
 unmapped: report
 """
-RECEIVING = [
+RECEIVING: Sequence[Mapping[str, Any]] = [
     {"record": "type", "name": "Images"},
     {"record": "group", "name": "public"},
     {"record": "profile", "name": "images", "type": "Images", "groups": ["public"], "version_policy": "file_only"},

@@ -232,8 +232,10 @@ def _write(folder: Path, kinds: Kinds, source: Tenant, target: Tenant, policy: R
     folder.mkdir(parents=True, exist_ok=True)
     mapping = folder / "mapping.yaml"
     mapping.write_text(mapping_of(kinds.source, kinds.target, kinds.bulk(kinds.classes)), encoding="utf-8")
-    sides = [Emulated(side.kind, at.url, side.options) for side, at in ((kinds.source, source), (kinds.target, target))]
-    return write_job(folder / "job.yaml", "delta", *sides, mapping, policy={**ACCEPTED, **policy})
+    here, there = (
+        Emulated(side.kind, at.url, side.options) for side, at in ((kinds.source, source), (kinds.target, target))
+    )
+    return write_job(folder / "job.yaml", "delta", here, there, mapping, policy={**ACCEPTED, **policy})
 
 
 @dataclass(frozen=True)

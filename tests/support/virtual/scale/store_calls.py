@@ -34,10 +34,10 @@ class Call:
     @classmethod
     def of(cls, job: Job[Any]) -> Call:
         """From the job that an operation hands to the writer."""
-        code: Any = job.__code__  # type: ignore[attr-defined]
-        cells = job.__closure__ or ()  # type: ignore[attr-defined]
+        code: Any = job.__code__
+        cells = job.__closure__ or ()
         given = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
-        return cls(job.__qualname__.partition(".<locals>")[0], given)  # type: ignore[attr-defined]
+        return cls(job.__qualname__.partition(".<locals>")[0], given)
 
     @property
     def asset(self) -> str:
@@ -60,7 +60,7 @@ class Calls:
 
     def note(self, job: Job[Any]) -> None:
         """Count it, and keep it if it is about one of the assets."""
-        self.numbers[job.__qualname__.partition(".<locals>")[0]] += 1  # type: ignore[attr-defined]
+        self.numbers[job.__qualname__.partition(".<locals>")[0]] += 1
         if self.assets and (call := Call.of(job)).asset in self.assets:
             self.kept.append(call)
 
