@@ -19,7 +19,7 @@ from tests.support.programs import PIPE, Program
 from tests.support.sampled import only_in_full
 from tests.support.small import SECRETS, SIGNED, Small, photo, photos, small
 
-PATIENCE = 240.0  # seconds; the machine may be busy
+PATIENCE = 240.0  # seconds; the host may be busy
 
 
 class Shown:

@@ -18,7 +18,7 @@ from tests.support.sampled import only_in_full
 from tests.support.small import Small, photos, small
 from tests.support.tenants import duplicates
 
-PATIENCE = 240.0  # seconds; the machine may be busy
+PATIENCE = 240.0  # seconds; the host may be busy
 SCHEDULE = (
     "schedule: {{every: {every}}}\nnotify: {{command: [sh, -c, 'cat >> {events}; echo >> {events}'], on: [finished]}}\n"
 )
