@@ -17,7 +17,7 @@ from dam_sync.cli import YOUNG_OBJECTS
 from tests.support.sample.plugin import OfDay
 from tests.support.sample.rotation import OfToday, Part, part_of, points_of_day, today
 
-settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
+settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy host is not a defect
 settings.load_profile("dam-sync")
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
 for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, for child processes too

@@ -114,7 +114,7 @@ def least_to_read_e(bulk: Bulk, changed: int) -> Calls:
 
 
 def least_to_write_a(bulk: Bulk, fields: int) -> Calls:
-    """Service A 6.13, way B, in one language: upload, create in the folder, then all fields with the mark, and the
+    """Service A 6.13, way B, in one language: upload, create in the folder, then all fields with the marker, and the
     status, by a selection of one media and one bulk. A missing folder is looked for and made (5.4)."""
     assert fields > 4, "way A is cheaper"
     a_media = ("POST /api/dam/files", "POST /api/dam/folders/{id}/medias")
@@ -170,7 +170,7 @@ def one_run(pair: Pair) -> Mapping[str, Any]:
 def compare(title: str, tenant: Tenant, least: Calls, most: float = MOST) -> int:
     """Shows both, and fails where more than `most` times the least was sent, or a call refused; what was sent."""
     sent = Counter(tenant.calls)
-    sent[SEARCH_E] += sent.pop(SCROLL_E, 0)  # a scroll goes on with what a search began
+    sent[SEARCH_E] += sent.pop(SCROLL_E, 0)  # a scroll continues what a search began
     sent = +sent
     rows = [(call, sent[call], least[call], sent[call] - least[call]) for call in sorted(sent | least)]
     total = sent.total(), least.total()

@@ -1,6 +1,6 @@
 """API calls of service C beside the least that its contract allows: read, written, and looked through unchanged.
 
-Service B is the partner, for C gives out no older versions (wire C 4) and so could not be asked for any. Files are not
+Service B is the partner, for C returns no older versions (wire C 4) and so could not be asked for any. Files are not
 waited for after a create (`readiness: later`, as it is by default); before a new version they must be (wire C 6.5).
 """
 
@@ -53,7 +53,7 @@ def least_to_read(bulk: Bulk) -> Calls:
 
 
 def least_to_write(bulk: Bulk) -> Calls:
-    """Wire C 6.8: for each asset a place for its file, the create and the call that takes the mark out of its
+    """Wire C 6.8: for each asset a place for its file, the create and the call that takes the marker out of its
     description; values key by key, 100 a call; tags; and a list that shows 100 of what was made. A version takes a
     place, the file, a look before for the attachment and one after (6.5). Sections, collections and labels are listed
     once, missing sections made (5.2)."""

@@ -31,13 +31,13 @@ def least_to_know() -> Calls:
 
 def least_to_read(bulk: Bulk) -> Calls:
     """Wire D 3.6: scans of 100 records with all versions, links for 50 originals a call, a page of collections (2.6),
-    whose members the scan has told (11.1). Bytes come from the object store, which counts none (4)."""
+    whose members the scan has listed (11.1). Bytes come from the object store, which counts none (4)."""
     records = bulk.assets + bulk.older_versions
     return Counter({SCAN: -(-records // PAGE), "POST /v1/asset/expose": -(-records // EXPOSED), COLLECTIONS: 1})
 
 
 def least_to_write(bulk: Bulk) -> Calls:
-    """Wire D 6.1: one call a file of 100 MB or less, whose MD5 the storage answers (6.2). Before the next version one
+    """Wire D 6.1: one call a file of 100 MB or less, whose MD5 the storage returns (6.2). Before the next version one
     look that the last was processed, which also gives the metadata it repeats (6.6). Collections are looked for once,
     made (6.8), and filled by one call each, for they hold less than 500 members."""
     return Counter(

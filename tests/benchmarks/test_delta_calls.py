@@ -145,7 +145,7 @@ def times(number: int, calls: Calls) -> Calls:
 
 
 def _ran(made: Moved) -> tuple[Report, tuple[Calls, Calls]]:
-    """A run, and the API calls of both sides."""
+    """A run, and the API calls of source and target."""
     sides = made.source, made.target
     for side in sides:
         side.app.world.reset_calls()

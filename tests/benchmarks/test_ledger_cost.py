@@ -31,7 +31,7 @@ FAST = "limits: {calls_per_second: 1000, concurrency: 16}"
 
 @pytest.mark.bench
 def test_the_ledger_keeps_to_its_budget(tmp_path: Path) -> None:
-    """What a run writes into its ledger is collected and written once more, alone, by the same functions."""
+    """What a run writes into its ledger is collected and written again, alone, by the same functions."""
     written = write_bulk(tmp_path, Bulk(ASSETS, folders=4, tagged=1))
     with processes(tmp_path, written, more=FAST, source_options={"languages": ["en"]}) as pair:
         before = processor()

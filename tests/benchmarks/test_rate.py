@@ -25,7 +25,7 @@ TICK = 0.05
 
 @dataclass
 class Sampled:
-    """What a tenant's counters showed over time: (instant, uploads, all calls)."""
+    """What a tenant's counters showed over time: (timestamp, uploads, all calls)."""
 
     rows: list[tuple[float, int, int]] = field(default_factory=list)
 

@@ -88,7 +88,7 @@ def test_a_large_file_is_copied_nearly_as_fast_as_by_curl_piped_into_curl(tmp_pa
 
 
 def test_a_large_file_without_tls_takes_little_cpu(tmp_path: Path) -> None:
-    """The same over plain http, where neither side encrypts."""
+    """The same over plain http, where neither end encrypts."""
     with storage_process("http") as source, storage_process("http") as target:
         plain, digest, floor = [], [], []
         for _ in range(ROUNDS):

@@ -1,12 +1,12 @@
 """Large files moved by one process and by two workers, over TLS, in one run, in turn.
 
-The goal: 1.7 times the throughput of one process on two cores. On a machine with two cores both storages and the
+The goal: 1.7 times the throughput of one process on two cores. On a computer with two cores both storages and the
 database need these cores too, so that the clock says less than the processors do: CPU is counted for each process and
 for the main thread of each, which is where one process ends (digests are computed beside it). From these follows what
 each could reach with two cores of its own:
 
 - a process is as fast as its main thread, and all of them together as fast as two cores;
-- the table says how many of the two cores were in use: near 2, the machine is the bottleneck.
+- the table says how many of the two cores were in use: near 2, the computer is the bottleneck.
 
 The start is left out, as the difference between many files and few. `DAM_SYNC_FILES=4 DAM_SYNC_ROUNDS=1` measures
 fewer files, once. One command takes it all: `pytest -s -m bench tests/benchmarks/test_workers_throughput.py`.
@@ -128,7 +128,7 @@ def test_two_workers_compared_with_one_process(tmp_path: Path, digests: bool) ->
     readings: dict[tuple[int, int], list[Reading]] = {}
     try:
         with storage() as source, storage() as target:
-            for number in range(ROUNDS):  # in turn, so that whatever else this machine does hits all alike
+            for number in range(ROUNDS):  # in turn, so that whatever else this computer does hits all alike
                 for files in (FEW, FILES):
                     for workers in (0, 2):
                         name = f"{'md5' if digests else 'plain'}{number}w{workers}n{files}"
@@ -234,6 +234,6 @@ def told(one: PerGB, two: PerGB, last: Reading, digests: bool) -> None:
 
 
 def _verdict(one: PerGB, two: PerGB) -> str:
-    if max(one.cores, two.cores) > CORES:  # the least of several readings do not belong together on a busy machine
+    if max(one.cores, two.cores) > CORES:  # the least of several readings do not belong together on a busy computer
         return "more cores in use than there are: other work ran, the times say nothing; the CPU does"
     return "reached" if one.wall / two.wall >= GOAL else "not reached"

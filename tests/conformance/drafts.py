@@ -167,7 +167,7 @@ async def marked(tenant: Tenant, service: Service, key: str = "") -> tuple[Asset
 
 
 async def worked(attempt: Callable[[], Awaitable[T]], journal: MemoryJournal) -> T:
-    """As a worker goes on: again after what may pass, anew where a session has ended; anything else is an error."""
+    """As a worker retries: after an error that may pass, from the start where a session ended; others are raised."""
     for _ in range(TRIES):
         try:
             return await attempt()

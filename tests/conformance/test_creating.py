@@ -177,7 +177,7 @@ async def test_a_container_that_does_not_exist_is_refused(tenant: Tenant, servic
         await made(tenant, service, replace(draft, placements=lost))
 
 
-# -- crashes and lost answers ------------------------------------------------------------------------------------------
+# -- crashes and lost responses ----------------------------------------------------------------------------------------
 
 
 async def attempted(tenant: Tenant, draft: Draft, blow_at: int) -> tuple[MemoryJournal, str]:
@@ -265,7 +265,7 @@ async def test_a_run_stopped_at_any_call_goes_on(tenant: Tenant, service: Servic
 
 
 async def test_twins_made_at_once_stay_apart(tenant: Tenant, service: Service, schema: Schema) -> None:
-    """Equal bytes, and equal names where a name alone is no identity; some answers are lost."""
+    """Equal bytes, and equal names where a name alone is no identity; some responses are lost."""
     same = service.capabilities.writes(Feature.SAME_NAMES)
     drafts = [await plain_draft(service) for _ in range(6)]
     drafts = [replace(draft, filename="same.jpg" if same else draft.filename) for draft in drafts]

@@ -115,7 +115,7 @@ class Upload:
 
     @property
     def used_up(self) -> bool:
-        """Whether the contract wants the file sent anew, if no asset was made of it."""
+        """Whether the contract wants the file sent again, if no asset was made of it."""
         return self.tenant.wired.uses_up in self.journal.done
 
     def sent(self) -> Counter[int]:
@@ -148,7 +148,7 @@ class Upload:
         return life.total_seconds()
 
     def leap(self, *, finished: bool) -> float:
-        """Seconds after which whatever ends has ended. Where a file that is `finished` goes in silence when it is not
+        """Seconds after which whatever ends has ended. Where a file that is `finished` goes silently when it is not
         used, only those that the contract grants it."""
         return self.life if finished and self.tenant.wired.uses_up else LONG.total_seconds()
 
@@ -271,7 +271,7 @@ async def test_an_upload_that_expired_while_no_process_ran_starts_again(parted: 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_upload_whose_urls_were_in_a_lost_credential_store_starts_again(parted: Tenant, way: str) -> None:
-    """Addresses of sessions and signed links: a job moved to another machine has none of them."""
+    """URLs of sessions and signed links: a job moved to another host has none of them."""
     for blow_at in MOMENTS:
         async with upload(parted, way) as one:
             one.journal.blow_at = blow_at
@@ -324,7 +324,7 @@ async def test_an_upload_whose_session_the_server_forgot_starts_again(parted: Te
             assert max(one.sent().values()) <= 2
 
 
-# -- lost answers ------------------------------------------------------------------------------------------------------
+# -- lost responses ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("fault", ["reset_before", "reset_after", "status:503", "truncate:0"])

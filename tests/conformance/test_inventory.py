@@ -202,7 +202,7 @@ async def test_everything_that_is_said_to_be_counted_is(stocked: Tenant) -> None
     assert set(counts.not_moved) == named or stocked.variant
     assert all(number >= 0 for number in counts.not_moved.values())
     assert counts.not_moved.get("trashed") in (None, 1)
-    assert (counts.filled, counts.terms, counts.years) == ({}, {}, {})  # the assets were read, which tells as much
+    assert (counts.filled, counts.terms, counts.years) == ({}, {}, {})  # the assets were read, which shows as much
 
 
 @pytest.mark.needs("counts")

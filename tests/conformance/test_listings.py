@@ -65,7 +65,7 @@ def _totals(part: Json) -> Iterator[int]:
 
 @pytest.mark.needs("network")
 async def test_a_row_that_a_service_withholds_is_noticed(tenant: Tenant) -> None:
-    """The listing ends as TruncatedListing, or was read again until every asset was told."""
+    """The listing ends as TruncatedListing, or was read again until every asset was listed."""
     source = tenant.connect()
     await source.probe()
     there = {

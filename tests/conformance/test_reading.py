@@ -30,7 +30,7 @@ async def whole(tenant: Tenant, service: Service, number: int = 1) -> Asset:
 
 
 def readable(tenant: Tenant, identity: AssetId) -> list[Json]:
-    """The versions whose bytes the service gives out: all, or the current one."""
+    """The versions whose bytes the service returns: all, or the current one."""
     versions: list[Json] = tenant.truth()[identity]["versions"]
     return versions[-1:] if "read:versions" in tenant.absent else versions
 

@@ -355,7 +355,7 @@ async def test_a_window_ends_before_what_came_later(fresh: Fresh) -> None:
     until = tenant.world.now()
     tenant.advance(7200)
     if service.limits.enumerates_all:
-        return  # it tells what is, not when it came to be
+        return  # it lists what is, not when it came to be
     await changed_and_removed(tenant, service)
     assert await entries(service, Window(since, until)) == []
 

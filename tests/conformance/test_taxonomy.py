@@ -156,7 +156,7 @@ async def test_the_same_term_asked_for_at_once_is_one(tenant: Tenant, service: S
 async def test_a_term_that_cannot_be_stored_is_refused_or_stored(
     tenant: Tenant, service: Service, schema: Schema, label: str
 ) -> None:
-    """Never shortened in silence."""
+    """Never shortened silently."""
     key = vocabulary(service, schema)
     before = await labels(service, key)
     try:
@@ -311,7 +311,7 @@ async def test_a_kind_of_container_that_is_not_there_is_refused(service: Service
 
 
 async def inside(service: Service, container: Placement) -> set[AssetId]:
-    """Its members, as the containers or the assets tell them."""
+    """Its members, as the containers or the assets list them."""
     found: set[AssetId] = set()
     if Operation.MEMBERS not in service.capabilities:
         return {entry.id for entry in await entries(service) if container in (await service.fetch(entry.id)).placements}

@@ -1,4 +1,4 @@
-"""A small made-up library in an emulated source, and an empty emulated target."""
+"""A small generated library in an emulated source, and an empty emulated target."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def tenants(library: Path, tmp_path: Path, command: Command) -> Iterator[Pair]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the small disk of the tests was: the strongest this machine allows."""
+    """What the small disk of the tests was: the strongest this host allows."""
     reports = (report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ()))
     ways = {value for report in reports for name, value in getattr(report, "user_properties", ()) if name == WAY}
     for way in sorted(ways):

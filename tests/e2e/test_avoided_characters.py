@@ -1,4 +1,4 @@
-"""Names with characters that the target asks to be avoided: changed by rule, told, and found again by later runs."""
+"""Names with characters that the target asks to be avoided: changed by rule, reported, found again by later runs."""
 
 from __future__ import annotations
 

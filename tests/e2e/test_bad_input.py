@@ -1,4 +1,4 @@
-"""What people get wrong: keys, secrets, addresses, mappings, values, names. Told clearly; mended, it ends complete."""
+"""What people get wrong: keys, secrets, URLs, mappings, values, names. Reported clearly; mended, it ends complete."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ def test_a_variable_of_the_shell_in_the_job_file(desk: Small) -> None:
     desk.ran("run", "--no-progress", code=2).says("looks like a shell variable", "write ${env:A_PW}")
 
 
-# -- addresses ---------------------------------------------------------------------------------------------------------
+# -- URLs --------------------------------------------------------------------------------------------------------------
 
 ADDRESSES = (
     ("http://127.0.0.1:9", 5, ("127.0.0.1", "refused the connection", "check the port")),

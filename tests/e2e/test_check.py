@@ -39,7 +39,7 @@ def desk(shared: Small) -> Iterator[Small]:
 
 
 def found(job: Small, code: int) -> dict[str, list[dict[str, Any]]]:
-    """Findings by their mark; a check never ends with 4."""
+    """Findings by their level; a check never ends with 4."""
     data = job.ran("check", "--json", "--no-progress", code=code).data
     assert data["ok"] == (code == 0)
     marks: dict[str, list[dict[str, Any]]] = {"OK": [], "WARN": [], "FAULT": []}
@@ -159,7 +159,7 @@ def test_a_url_with_a_path_too_many(desk: Small) -> None:
 
 
 class Page(BaseHTTPRequestHandler):
-    """A web site: every address is a page for people."""
+    """A web site: every URL is a page for people."""
 
     def do_GET(self) -> None:
         body = b"<!doctype html><html><head><title>Museum</title></head><body>Welcome</body></html>"
@@ -174,7 +174,7 @@ class Page(BaseHTTPRequestHandler):
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A server that answers every call with 501 and a page."""
+    """A server that responds to every call with 501 and a page."""
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing."""

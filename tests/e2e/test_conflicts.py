@@ -1,4 +1,4 @@
-"""The command `conflicts`: both sides, decisions by option and by a list, and what the next run makes of them."""
+"""The command `conflicts`: both values, decisions by option and by a list, and what the next run makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A later run looks up only the terms it meets for the first time, not the whole vocabularies of both sides."""
+"""A later run looks up only the terms it meets for the first time, not the whole vocabularies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is full or read-only, at every moment of a run: told by file and remedy, and nothing is lost."""
+"""A disk that is full or read-only, at every moment of a run: reported with file and remedy, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class OnDisk(Small):
         return self.told / "job.db"
 
     def ends_equal(self, *options: str, **environment: str) -> None:
-        """The same command once there is room: both sides are equal, each asset is there once, no step was repeated."""
+        """The same command once there is room: both are equal, each asset is there once, no step was repeated."""
         self.on_disk("run", "--no-progress", *options, code=0, **environment)
         self.is_equal()
 
     def is_equal(self) -> None:
-        """Both sides are equal, and nothing was done twice."""
+        """Source and target are equal, and nothing was done twice."""
         there = self.pair.target.assets
         assert duplicates(there) == []
         assert digests(there) == digests(self.pair.source.assets)
@@ -190,7 +190,7 @@ def test_the_temporary_folder_is_full(disk: Disk, tmp_path: Path) -> None:
 
 @ONLY_IN_FULL
 def test_the_disk_of_the_report_is_full(disk: Disk, tmp_path: Path) -> None:
-    """What was done is told all the same, and no half of a report takes the place of a whole one."""
+    """What was done is reported all the same, and no partial report replaces a whole one."""
     page, plan, rows = (disk.folder / name for name in ("run.html", "plan.json", "errors.csv"))
     with on(disk, tmp_path, photos(3), state=False) as job:
         seen = [disk.seen / path.name for path in (page, plan, rows)]

@@ -1,5 +1,5 @@
-"""A target that takes an upload and removes it ten minutes later, for it has the same bytes already: never told as done
-too early, found by the next run or verification, parked with its twin, and not made over and over."""
+"""A target that takes an upload and removes it ten minutes later, for it has the same bytes already: never reported as
+done too early, found by the next run or verification, parked with its twin, and not made over and over."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ CLOSING = {
 }
 FOR_A_TIME = {"kind": "timed", "detail": "staff", "begin": "2001-01-01T00:00:00Z", "end": "2044-01-01T00:00:00Z"}
 WITHOUT_GROUPS = {"c_brandlibrary"}
-SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call tells who may see a folder (wire A 5.1)
+SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call shows who may see a folder (wire A 5.1)
 BOARD = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
 
 
@@ -123,7 +123,7 @@ class Looked:
 
 
 def accepted_of(pair: Pair) -> dict[str, frozenset[str]]:
-    """The exposure rules that were accepted for each asset, as its losses tell."""
+    """The exposure rules that were accepted for each asset, by its losses."""
     with closing(sqlite3.connect(pair.folder / "state" / "job.db")) as connection:
         rows = connection.execute("SELECT asset, losses FROM work").fetchall()
     told = {one: [loss for loss in json.loads(text) or () if loss["path"] == EXPOSURE] for one, text in rows}

@@ -130,7 +130,7 @@ CLOSING = [
 
 @contextmanager
 def moved(folder: Path, **more: Any) -> Iterator[Small]:
-    """Two assets that everybody sees at both sides."""
+    """Two assets that everybody sees at source and target."""
     with small(folder, photos(2), target=CLOSING, **more) as made:
         made.run()
         assert len(Seen.of(made.pair.target).now) == 2
@@ -197,7 +197,7 @@ def test_an_asset_that_somebody_edited_at_the_target_is_hidden_before_it_is_park
 
 
 def test_what_a_refused_create_left_visible_goes_into_the_trash(tmp_path: Path) -> None:
-    """The second file version is refused, so the asset stays half made; then it is archived at the source."""
+    """The second file version is refused, so the asset stays a partial create; then it is archived at the source."""
     versions = [{"name": "photo-1.jpg", "generate": {"size": 900 + number, "seed": number}} for number in range(2)]
     with small(tmp_path, [{**photo(1), "versions": versions}]) as job:
         job.faulty({"match": "POST /v2/uploads", "do": "status:400", "nth": 2}, side="target")

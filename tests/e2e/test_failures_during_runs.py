@@ -1,6 +1,6 @@
-"""What goes wrong on the way: disks, state files, changing files, broken downloads, answers that are none.
+"""What goes wrong on the way: disks, state files, changing files, broken downloads, malformed responses.
 
-Each is told clearly and loses nothing: the next run after the trouble ends complete, with every asset once.
+Each is reported clearly and loses nothing: the next run after the trouble ends complete, with every asset once.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def test_an_asset_is_deleted_between_listing_and_reading(tmp_path: Path, gone: b
         assert duplicates(job.pair.target.assets) == []
 
 
-# -- answers that are none ---------------------------------------------------------------------------------------------
+# -- malformed responses -----------------------------------------------------------------------------------------------
 
 STRANGE = (
     ("html", 1, "an HTML page"),
@@ -231,7 +231,7 @@ OUTAGE = 13  # so many assets that fail in a row are no trouble of one of them
 
 @pytest.mark.parametrize(("strange", "code", "words"), STRANGE, ids=[row[0] for row in STRANGE])
 def test_responses_of_no_documented_shape(tmp_path: Path, strange: str, code: int, words: str) -> None:
-    """Each of the calls in turn; the run stops at it, says what was answered to which call, and loses nothing."""
+    """Each of the calls in turn; the run stops at it, says what was returned to which call, and loses nothing."""
     number = OUTAGE if code == 5 or strange == "html" else 3
     with small(tmp_path, photos(number)) as job:
         for side, match in CALLS:
@@ -246,7 +246,7 @@ def test_responses_of_no_documented_shape(tmp_path: Path, strange: str, code: in
 
 
 def test_a_changed_library_is_not_taken_for_an_unchanged_one(tmp_path: Path) -> None:
-    """A delta that gets an odd answer to its search moves no watermark: the next one sees the change."""
+    """A delta that gets an odd response to its search moves no watermark: the next one sees the change."""
     with small(tmp_path, photos(2)) as job:
         job.run()
         job.source_call("PUT", "/api/dam/medias/8801/metadatas/inventory", {"value": "MU.NEW"})

@@ -45,7 +45,7 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
 
 
 def stopped(job: Small, *words: str, verbs: Sequence[str] = VERBS) -> Ran:
-    """Each verb ends with 6 and these words, and nothing is written to the target."""
+    """Each command ends with 6 and these words, and nothing is written to the target."""
     job.pair.target.forget_calls()
     told = [job.ran(verb, "--no-progress", code=6).says(*words) for verb in verbs]
     assert job.pair.target.writes == 0
@@ -136,7 +136,7 @@ def test_a_new_secret_of_the_same_user(moved: Small) -> None:
 
 
 def test_another_tenant_stops_a_run_and_another_url_of_the_same_does_not(moved: Small) -> None:
-    """One service is known by its address, the other by the name in its token."""
+    """One service is known by its URL, the other by the name in its token."""
     source, target = moved.pair.source.url, moved.pair.target.url
     with edited(moved, (f"base_url: {target}", f"base_url: {target.replace('127.0.0.1', 'localhost')}")):
         moved.run()
@@ -216,7 +216,7 @@ def test_changed_tables_of_the_mapping(tmp_path: Path) -> None:
 
 
 def test_a_mapping_that_changes_in_the_middle_of_a_run(tmp_path: Path) -> None:
-    """What was written before is written anew, also by a run that was begun without --full and is killed once more."""
+    """What was written before is written again, also by a run that was begun without --full and is killed again."""
     with small(tmp_path, photos(6)) as job:
         job.run("--limit", "3", code=8)
         path = job.pair.folder / "mapping.yaml"
@@ -235,7 +235,7 @@ def test_a_mapping_that_changes_in_the_middle_of_a_run(tmp_path: Path) -> None:
 
 
 def test_assets_removed_from_the_source(tmp_path: Path) -> None:
-    """A few are told, many stop a delta, most stop it before anything is listed; nothing is removed at the target."""
+    """A few are reported, many stop a delta, most stop it before a listing; nothing is removed at the target."""
     with small(tmp_path, photos(ASSETS)) as job:
         job.run()
         thrown_away(job, (1, 2))
@@ -287,7 +287,7 @@ def deleting(job: Small, at: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("deleted", [1, 2])
 def test_a_listing_that_lacks_rows(tmp_path: Path, deleted: int) -> None:
-    """It is read once more; when it lacks rows again the run stops, and the next one begins the listing anew."""
+    """It is read again; when it still lacks rows the run stops, and the next one starts the listing again."""
     with small(tmp_path, photos(16), limits={"a_hypermedia": changed("a_hypermedia", page=5)}) as job:
         job.edit("target:\n", '  options: {keyset: "off"}\ntarget:\n')
         deleting(job, (6, 9)[:deleted])
@@ -302,7 +302,7 @@ def test_a_listing_that_lacks_rows(tmp_path: Path, deleted: int) -> None:
 
 
 def test_an_emptied_target(tmp_path: Path) -> None:
-    """Nothing is made anew or parked; with a word from the operator what changed is parked, and told why."""
+    """Nothing is created again or parked; if the operator allows it, what changed is parked, with the reason."""
     with small(tmp_path, photos(12)) as job:
         job.run()
         purged(job)
@@ -318,7 +318,7 @@ def test_an_emptied_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bin", [False, True])
 def test_an_emptied_target_that_still_counts(tmp_path: Path, bin: bool) -> None:
-    """Its trash, or the assets of others, hide that ours are gone; the first one missed tells. One alone is parked."""
+    """Its trash, or the assets of others, hide that ours are missing; the first miss shows it. One alone is parked."""
     others = [{**photo(number, name=f"theirs-{number}.jpg"), "type": "Images"} for number in range(40, 49)]
     for other in others:
         other["fields"], other["placements"] = {"title": "Theirs"}, []

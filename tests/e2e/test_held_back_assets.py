@@ -1,4 +1,4 @@
-"""An asset that more people would see is held back: what the operator reads, and the ways to decide for good."""
+"""An asset that more people would see is held back: what the operator reads, and the ways to decide permanently."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KEYS = {"MUSEUM_A_PASSWORD": CREDENTIALS["a_hypermedia"], "MUSEUM_E_TOKEN": CRED
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RECORDS = re.compile(r"^```json\n(.*?)^```", re.DOTALL | re.MULTILINE)
 TRIED = {"emulate", "init", "inspect", "map", "scale", "watch"}  # topics with examples of commands
-PATIENCE = 240.0  # seconds; the machine may be busy
+PATIENCE = 240.0  # seconds; the host may be busy
 
 
 def examples(topic: str) -> list[list[str]]:
@@ -48,7 +48,7 @@ class Desk:
         self.environment = {**os.environ, **KEYS}
 
     def typed(self, words: Sequence[str]) -> list[str]:
-        """The words with the addresses of the emulated tenants, a free port and folders below this one."""
+        """The words with the URLs of the emulated tenants, a free port and folders below this one."""
         found = list[str]()
         for word in words:
             urls = {"source": self.tenants.source.url, "target": self.tenants.target.url}

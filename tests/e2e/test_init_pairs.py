@@ -1,5 +1,5 @@
 """`init` between any two services: from the credentials in the environment to a job that `check` accepts, with nothing
-written at either side and no secret in a file."""
+written at source or target and no secret in a file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def ran(*words: str, env: Mapping[str, str]) -> Any:
 
 
 def flags_of(role: str, side: Mapping[str, Any]) -> Iterator[str]:
-    """A side of a job file as options of `init`."""
+    """The source or target of a job file as options of `init`."""
     given = {key: text for key, text in side.items() if isinstance(text, str)}
     given |= {key: text for key, text in side.get("auth", {}).items() if not is_secret(key)}
     given |= {f"options.{key}": _text(value) for key, value in side.get("options", {}).items()}

@@ -24,7 +24,7 @@ def test_ten_kills_leave_no_trace(tenants: Pair) -> None:
         process.wait()
     tenants.cli("run", str(tenants.job), "--no-progress")
     target = tenants.target.assets
-    assert kills >= 3, "the machine was too quick for this test to mean anything"
+    assert kills >= 3, "the host was too quick for this test to mean anything"
     assert len(target) == ASSETS
     assert duplicates(target) == []
     assert digests(target) == digests(tenants.source.assets)

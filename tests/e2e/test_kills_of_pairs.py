@@ -45,7 +45,7 @@ def forking() -> Iterator[Forking]:
 
 @dataclass(slots=True)
 class Process:
-    """An emulated service in a process of its own, which can be killed and comes back at the same address."""
+    """An emulated service in a process of its own, which can be killed and comes back at the same URL."""
 
     forking: Forking
     kind: str
@@ -123,7 +123,7 @@ class Job:
 
     @property
     def journal(self) -> Counter[tuple[str, str]]:
-        """How often each was recorded; parts of a create are sent anew where it may have used them up."""
+        """How often each was recorded; parts of a create are sent again where it may have used them up."""
         with closing(sqlite3.connect(self.path.parent / "state" / "job.db")) as connection:
             rows = connection.execute("SELECT asset, operation FROM ledger").fetchall()
         return Counter(row for row in rows if not is_inner(row[1]))

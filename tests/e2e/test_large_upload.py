@@ -1,4 +1,4 @@
-"""A file in chunks, killed in mid-upload: the next run goes on with the same session, and the bytes are right."""
+"""A file in chunks, killed in mid-upload: the next run continues with the same session, and the bytes are right."""
 
 from __future__ import annotations
 

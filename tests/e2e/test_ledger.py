@@ -1,4 +1,4 @@
-"""The ledger: from its rows alone a person can tell what every write did, and undo it."""
+"""The ledger: from its rows alone a person can see what every write did, and undo it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.support.programs import PIPE, Program
 from tests.support.reporting.live_page import at, events_of
 from tests.support.sample.cases import only_in_full
 
-PATIENCE = 240.0  # seconds; the machine may be busy
+PATIENCE = 240.0  # seconds; the host may be busy
 
 
 class Shown:

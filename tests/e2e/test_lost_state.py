@@ -204,7 +204,7 @@ def test_a_dry_adoption_keeps_no_link(tmp_path: Path) -> None:
 
 
 def unmarked(pair: Pair) -> None:
-    """As if the library had been moved by another tool: our markers are gone from the target, and so is the state."""
+    """As if the library had been moved by another tool: our markers are missing at the target, and so is the state."""
     field = profile_of(ONE[1]).prefix + OWN_MARKS
     for row in living(pair.target).values():
         body = {"entity-type": "document", "uid": row["id"], "properties": {field: None}}

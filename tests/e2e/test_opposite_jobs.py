@@ -18,14 +18,14 @@ from tests.support.libraries.every_feature import OWN_MARKS, everything, receivi
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
 
-BACK_MARKS = "backkey"  # the field of the first tenant for the marks of the job that leads back
+BACK_MARKS = "backkey"  # the field of the first tenant for the markers of the job that leads back
 PAIRS = [one for one in pairs(2) if one[0] != one[1]]
 FEW = 6
 FIRST = 25  # so many that are all parked for the same cause stop a run
 
 
 def library(source: str, target: str, many: int = 0) -> list[dict[str, object]]:
-    """A few assets, so many more that are alike, and a field for the marks of the way back."""
+    """A few assets, so many more that are alike, and a field for the markers of the way back."""
     rows = everything(without={*profile_of(source).refuses, *profile_of(target).refuses})
     kept = [row for row in rows if row["record"] == "asset"][:FEW]
     types = [row["name"] for row in rows if row["record"] == "type"]

@@ -37,7 +37,7 @@ async def tab(opened: Any, url: str, size: str, scheme: str) -> tuple[Any, list[
     await page.goto(url, wait_until="commit")
     await page.wait_for_selector("[data-list=runs] tr")
     await page.wait_for_selector("[data-list=sides] tr")
-    assert page.url == f"{URL(url).origin()}/"  # the key is not left in the address and the history
+    assert page.url == f"{URL(url).origin()}/"  # the key is not left in the URL and the history
     return page, complaints
 
 

@@ -71,7 +71,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
 
 
 def relations_between(source: str, target: str) -> dict[str, str]:
-    """The library's kind of relation as either side calls it, where both have relations and the names differ."""
+    """The library's kind of relation as source or target calls it, where both have relations and the names differ."""
     names = [profile_of(kind).relation or LINK for kind in (source, target)]
     without = any(Operation.RELATE not in discover()[kind].capabilities for kind in (source, target))
     return {} if without or names[0] == names[1] else {names[0]: names[1]}

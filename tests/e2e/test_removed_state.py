@@ -75,7 +75,7 @@ def when(job: Small, nth: int, act: Callable[[], object]) -> None:
 
 
 def process_ended(state: Path) -> None:
-    """The process that had the run is gone, as it would be if it were not ours."""
+    """The process that had the run has ended, as it would be if it were not ours."""
     with closing(sqlite3.connect(state)) as connection:
         connection.execute("UPDATE run SET pid = 0")
         connection.commit()

@@ -1,4 +1,4 @@
-"""A service that answers the first calls of a run later than a process trusts its lease without a heartbeat."""
+"""A service that responds to the first calls of a run later than a process trusts its lease without a heartbeat."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.support.network.raw_server import free_port
 from tests.support.programs import PIPE, Program
 from tests.support.sample.cases import only_in_full
 
-PATIENCE = 240.0  # seconds; the machine may be busy
+PATIENCE = 240.0  # seconds; the host may be busy
 SCHEDULE = (
     "schedule: {{every: {every}}}\nnotify: {{command: [sh, -c, 'cat >> {events}; echo >> {events}'], on: [finished]}}\n"
 )

@@ -1,4 +1,4 @@
-"""How many answers were changed is reported at the end."""
+"""How many responses were changed is reported at the end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers of all services, as source and as target, with something in them that no service should say: no traceback, no
-hang, no memory without bound, nothing lost without a word.
+hang, no memory without bound, nothing lost silently.
 
-`make fuzz N=20000` changes so many answers, half of them to reads and half to writes, by `SEED`; a failure names the
+`make fuzz N=20000` changes so many responses, half of them to reads and half to writes, by `SEED`; a failure names the
 line that repeats its case alone.
 """
 
@@ -17,16 +17,16 @@ import pytest
 from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.virtual.fuzzed_runs import ALONE, ANSWERS, READS, SEED, WRITES, Case, tried_alone, tried_from
 
-BLOCK = 250  # answers of one test
+BLOCK = 250  # responses of one test
 SAMPLE = 3  # of what was wrong once, `make test` tries one of so many
-EACH = -(-ANSWERS // (2 * len(KINDS)))  # answers of one service to one kind of call
+EACH = -(-ANSWERS // (2 * len(KINDS)))  # responses of one service to one kind of call
 BLOCKS = [
     (kind, to, start, min(BLOCK, EACH - start))
     for start in range(0, EACH, BLOCK)
     for kind in KINDS
     for to in (READS, WRITES)
 ]
-# Cases of seed 1 in which a run once broke, hung or lost something without a word.
+# Cases of seed 1 in which a run once broke, hung or lost something silently.
 FOUND = (
     "a_hypermedia:reads:99",
     "a_hypermedia:reads:25032",

@@ -1,4 +1,4 @@
-"""Words that must not be in the tree: places of one machine, and anything outside the product."""
+"""Words that must not be in the tree: paths of one computer, and anything outside the product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many points every simulation tried is told at the end; what its states were kept in is dropped."""
+"""How many points every simulation tried is reported at the end; the databases of its states are dropped."""
 
 from __future__ import annotations
 

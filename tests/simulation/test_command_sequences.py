@@ -1,5 +1,5 @@
-"""Commands of one job in any order, some of them killed, with edits at both sides in between: in the end nothing is
-lost, nothing is there twice, and what left the source has left the target.
+"""Commands of one job in any order, some of them killed, with edits at source and target in between: in the end nothing
+is lost, nothing is there twice, and what left the source has left the target.
 
 `DAM_SYNC_SEED` chooses others. A failure names what was done.
 """

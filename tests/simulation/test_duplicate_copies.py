@@ -19,7 +19,7 @@ NOTE = Edit("text changed", "fields.note", field("note", BY_HAND))
 
 
 def again(made: TwoTenants) -> tuple[str, str]:
-    """Create the first linked asset once more, as a call that arrives late does; the ids of source and copy."""
+    """Create the first linked asset again, as a call that arrives late does; the ids of source and copy."""
     source, draft = ask(made.job, "SELECT source, draft FROM link ORDER BY source LIMIT 1")[0]
 
     async def create() -> str:

@@ -30,14 +30,14 @@ PAIRS = (
     ("a_hypermedia", "e_profiles"),  # 40 calls a second, documented
     ("b_documents", "d_templates"),  # 20, our own
     ("c_brandlibrary", "a_hypermedia"),  # none, 8 at once
-    ("d_templates", "b_documents"),  # the source is the slower side
+    ("d_templates", "b_documents"),  # the source is the slower service
     ("e_profiles", "c_brandlibrary"),  # each new asset is waited for
 )
-LOOKS = 1  # at what only a plan tells of
+LOOKS = 1  # at what only a plan reports
 NOTHING = dict.fromkeys(("listed", "open", "created", "updated", "unchanged", "skipped", "parked"), 0)
 ASSETS = 60
 HIDDEN = 10  # calls per second
-UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody tells cannot be foreseen
+UNLIMITED = {"c_brandlibrary": {"rate": 0}}  # a rate that nobody documents cannot be foreseen
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=[f"{a[0]}-{b[0]}" for a, b in PAIRS])
@@ -62,7 +62,7 @@ def test_an_asset_with_two_versions_costs_those_created_with_it_neither_calls_no
 
 
 def test_a_rate_that_was_learned_is_estimated_with(tmp_path: Path) -> None:
-    """The first process of a run learns the rate, of which nobody tells; the plan of what is left knows it."""
+    """The first process of a run learns the rate, which nobody documents; the plan of what is left knows it."""
     kinds, library = ("a_hypermedia", "b_documents"), [*map(picture, range(1, 61))]
     with Universe() as universe:
         job = job_between(universe, tmp_path, kinds, ([*SCHEMA, *library], SCHEMA), ({}, {}), {"rate": HIDDEN})
@@ -98,7 +98,7 @@ def job_between(
     options: tuple[Mapping[str, Any], Mapping[str, Any]],
     hidden: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
-    """A job between two new tenants. hidden: limits of the target that nobody tells."""
+    """A job between two new tenants. hidden: limits of the target that nobody documents."""
     job, sides = job_in(folder), list[Emulated]()
     mapping = job.with_name("mapping.yaml")
     for kind, records, more in zip(kinds, libraries, options, strict=True):
@@ -151,7 +151,7 @@ def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, tak
 
 
 def last_process(move: Move) -> dict[str, dict[str, int]]:
-    """Calls of the last process of run 1, by side and endpoint."""
+    """Calls of the last process of run 1, by service and endpoint."""
     calls: dict[str, dict[str, int]] = note_of(move.job, spent_key(1))["own"]["calls"]
     return calls
 

@@ -1,4 +1,4 @@
-"""What a service does with an answer that says all is well: parked by name, and whole once a person has seen to it."""
+"""What a service does after a response that says all is well: parked by name, whole once a person has seen to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.virtual.fault_scripts import Reference, Storm, parked
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.network_faults import Trouble
 
-MINUTES = 700.0  # seconds after which a twin is gone (wire C 6.9)
+MINUTES = 700.0  # seconds after which a twin is removed (wire C 6.9)
 
 
 def waved_through(move: Move, reference: Reference) -> None:

@@ -47,7 +47,7 @@ TO_D, TO_E = ("a_hypermedia", "d_templates"), ("a_hypermedia", "e_profiles")
 
 
 def noticed(simulation: Simulation) -> Iterator[str]:
-    """What crashes before answers came leave behind, one after the other."""
+    """What crashes before responses came leave behind, one after the other."""
     want, fuse = simulation.reference()
     lost = [point for point in fuse.points() if (point.kind, point.when) == (CALL, AFTER)]
     for point in random.Random(SEED).sample(lost, min(MOST, len(lost))):

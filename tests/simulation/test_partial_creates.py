@@ -1,4 +1,4 @@
-"""Assets that vanish from the source between a crash and the next run leave nothing half made in the target."""
+"""Assets that vanish from the source between a crash and the next run leave no partial create in the target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_no_partial_create_stays_behind(tmp_path: Path, target: str) -> None:
     calls = [point for point in fuse.points() if str(point).startswith("after call")]
     with simulation.moving() as move:
         move.live(Fuse(calls[int(len(calls) * PART)]))
-        assert unlinked(move), "nothing is half made yet"
+        assert unlinked(move), "there is no partial create yet"
         move.universe.do(emptied(move))
         move.live_to_the_end()
         assert not unlinked(move)

@@ -1,4 +1,4 @@
-"""A plan tells the truth on a quiet tenant of museum records: operations one by one, calls, values, duration.
+"""A plan is true on a quiet tenant of museum records: operations one by one, calls, values, duration.
 
 DAM_SYNC_RECORDS and DAM_SYNC_SEEDS say how many records and seeds; the acceptance was run with 5000 and 10.
 """
@@ -119,7 +119,7 @@ def test_a_value_that_is_not_accounted_for_fails_the_run(tmp_path: Path) -> None
 
 
 def plant(job: Path) -> tuple[str, str]:
-    """In the state of a run that was stopped, one value of one asset gets lost without a word."""
+    """In the state of a run that was stopped, one value of one asset gets lost silently."""
     keys = {row[0]: row[1:] for row in ask(job, "SELECT id, path, outcome FROM account_key")}
     ((asset, text),) = ask(job, "SELECT asset, account FROM work WHERE state = 'settled' ORDER BY seq DESC LIMIT 1")
     pairs = json.loads(text)

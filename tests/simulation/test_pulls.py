@@ -33,7 +33,7 @@ from tests.support.virtual.universe import Tenant, Universe
 from tests.support.virtual.wire import Network
 
 PULL = {"bytes": "pull"}
-LOOKS = 1  # at what only a plan tells of
+LOOKS = 1  # at what only a plan reports
 EARLIER = 1  # call for links that live long enough, if a file was opened before the first one was asked for
 SHORT = {"fetch_seconds": 120}
 RUNS = 180.0  # seconds after which a run is to end

@@ -166,7 +166,7 @@ def test_groups_of_the_folder_are_nobodys_change_of_the_document(tmp_path: Path)
         assert admitted == [[]] * ASSETS  # the documents themselves admit nobody
         assert job.seen_by(gone.values()) == {"staff"}
         job.remove(gone)
-        for _ in range(2):  # C lists no trash: two listings of everything prove that they are gone
+        for _ in range(2):  # C lists no trash: two listings of everything prove that they are missing
             report = job.run(full=True)
         assert (report.counts.get("parked", 0), job.living() & set(gone.values())) == (0, set()), job.errors()
 
@@ -241,7 +241,7 @@ def test_what_disappears_during_a_run_stops_no_further_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("stands", sampled("park", "target"))
 def test_what_was_in_conflict_is_not_removed(tmp_path: Path, stands: str) -> None:
-    """Whether the conflict is open, or was settled so that the target keeps what somebody wrote there."""
+    """Whether the conflict is open, or was resolved so that the target keeps what somebody wrote there."""
     with removing(tmp_path, pair("ad"), grace="0d", conflicts=stands) as job:
         ((gone, there),) = first(job, 1).items()
         job.edit([there], note_of(job.target), "changed by hand")

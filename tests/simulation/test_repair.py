@@ -132,7 +132,7 @@ def test_a_file_of_the_same_size_comes_back_once_a_verification_found_it(tmp_pat
     edit = Edit("file of the same size", "file.digest", same_size)
     with scene(tmp_path, KINDS[kind], (edit,), exposure=REOPENS) as made:
         made.edit()
-        assert made.run(repair=True).repaired == {}, "neither side publishes a digest"
+        assert made.run(repair=True).repaired == {}, "neither service publishes a digest"
         verdict = made.verify()
         assert "differences: file.digest" in paths(made.found(verdict))
         assert verdict["files"]["file"]["V0"] == 1
@@ -162,7 +162,7 @@ def test_a_repair_that_was_killed_is_resumed_by_the_next_run(tmp_path: Path, kin
             left = {path for path in paths(made.found(made.verify())) if path.startswith("differences")}
             assert left == set(), f"{point}: {left}"
             versions = [len(row["versions"]) for row in made.target.assets]
-            assert max(versions) == 4, f"{point}: two of ours, one by hand, ours once more"
+            assert max(versions) == 4, f"{point}: two of ours, one by hand, ours again"
 
 
 def test_what_the_source_dropped_goes_and_what_others_added_stays(tmp_path: Path) -> None:

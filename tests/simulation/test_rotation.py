@@ -103,7 +103,7 @@ def test_a_container_that_was_renamed_at_the_target_gets_its_name_back_by_repair
 
 @sample(PURGES, "c")
 def test_an_asset_that_was_purged_is_missing_after_the_rotation(tmp_path: Path, kind: str) -> None:
-    """Its memberships may tell of it earlier. The policy of deletions then removes it."""
+    """Its memberships may show it earlier. The policy of deletions then removes it."""
     deletions = {"deletes": "trash", "max_deletes": 1, "grace": "0s"}
     with scene(tmp_path, kind, (), exposure=ACCEPTED, rotation=2, **deletions) as made:
         one = made.source.assets[1]["id"]

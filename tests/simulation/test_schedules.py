@@ -1,5 +1,5 @@
-"""Several faults, perhaps a crash, and hours between the runs, by chance: both sides end equal, or each difference is
-parked by name and gone once it is let be tried again.
+"""Several faults, perhaps a crash, and hours between the runs, by chance: source and target end equal, or each
+difference is parked by name and cleared once it is let be tried again.
 
 `DAM_SYNC_SCHEDULES=500` tries so many, by `DAM_SYNC_SEED`; a failure names the line that repeats its schedule alone.
 """

@@ -95,7 +95,7 @@ class Labelled:
             return universe.do(suggest_mapping(job, universe.options()))
 
     def judge(self, placed: Placed, kinds: tuple[str, str], found: SuggestedMapping) -> None:
-        """Compare each line with what the fields mean on both sides."""
+        """Compare each field rule with what the fields mean at source and target."""
         theirs, ours = (self.meanings(kind) for kind in kinds)
         lines = {
             line.target: line for line in found.suggestion.lines if line.block == "fields" and "marker" not in line.more

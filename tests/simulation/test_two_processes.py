@@ -21,7 +21,7 @@ STILL = 45.0  # seconds a process stands still: longer than its lease lives
 
 @pytest.fixture
 def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
-    """A library to be moved, and how that ends; no process is known to be gone, as long as the universe lasts."""
+    """A library to be moved, and how that ends; no process is known to have ended, as long as the universe lasts."""
     simulation = Simulation(tmp_path, ("a_hypermedia", kind))
     want, fuse = simulation.reference()
     with simulation.moving() as move:
@@ -30,7 +30,7 @@ def moving(tmp_path: Path, kind: str) -> Iterator[tuple[Move, State, Fuse]]:
 
 
 async def both(move: Move, commits: int) -> DamSyncError | None:
-    """The first is well and at it when the second comes; what the second was told."""
+    """The first is well and at it when the second comes; the error of the second."""
     fuse, told = Fuse(), None
     first = asyncio.ensure_future(move.universe.process(move.job, fuse))
     await fuse.reaches(COMMIT, commits)

@@ -1,5 +1,5 @@
 """A file that its service had not read when it was moved is not sent again as a version once its size is known, and its
-size as it was sent tells it from a file of somebody else at the target."""
+size as it was sent distinguishes it from a file of somebody else at the target."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def versions(move: Move) -> dict[str, list[int]]:
 
 
 def test_a_file_of_somebody_else_at_the_target_is_a_conflict(tmp_path: Path) -> None:
-    """The target returns no digests, and does not give out versions."""
+    """The target returns no digests, and does not return versions."""
     with Simulation(tmp_path, ("e_profiles", "c_brandlibrary")).moving() as move:
         begin(move)
         for role in ("source", "target"):

@@ -1,4 +1,4 @@
-"""What `verify` tells, of a target that has lost a part of an asset and of a source that went on."""
+"""What `verify` reports, of a target that has lost a part of an asset and of a source that went on."""
 
 from __future__ import annotations
 

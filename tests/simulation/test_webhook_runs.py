@@ -1,4 +1,4 @@
-"""Runs for assets that webhooks named: a crash at any moment, and an asset that is gone, leave no trace."""
+"""Runs for assets that webhooks named: a crash at any moment, and an asset that no longer exists, leave no trace."""
 
 from __future__ import annotations
 

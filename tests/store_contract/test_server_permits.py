@@ -258,7 +258,7 @@ async def test_nothing_in_the_database_reveals_the_credential() -> None:
 
 
 async def test_a_beat_that_fails_is_not_the_last() -> None:
-    """Otherwise others take the share of this process, which goes on with it."""
+    """Otherwise others take the share of this process, which continues with it."""
     permits = await ServerPermits.open(replace(started(), schema=SCHEMA), HASTY)
     failed, went_on = asyncio.Event(), asyncio.Event()
 

@@ -184,7 +184,7 @@ def test_tls_that_does_not_fit_is_no_outage(limited: StateServer, why: str, hint
 def test_a_refusal_in_another_language_asks_for_a_look_at_user_password_and_database(
     limited: StateServer, why: str
 ) -> None:
-    """There is no code in it, so a server that is starting cannot be told from a wrong password."""
+    """There is no code in it, so a server that is starting cannot be distinguished from a wrong password."""
     reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
     error = explained(OperationalError(reached), limited)
     assert isinstance(error, StoreUnreachable)

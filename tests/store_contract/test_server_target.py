@@ -1,4 +1,4 @@
-"""What jobs tell each other about a target through PostgreSQL: one creates at a time, deaths, names, outages."""
+"""What jobs report to each other about a target through PostgreSQL: one creates at a time, deaths, names, outages."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ async def test_a_name_is_of_one_job_as_long_as_its_state_has_it(
     execute(jobs[0], "DELETE FROM name")  # its asset was undone
     assert await two.reserve_name("sea.jpg", "z")
     assert not await one.reserve_name("sea.jpg", "a")
-    execute(jobs[0], f'DROP SCHEMA "{jobs[1].schema}" CASCADE')  # the other job is gone
+    execute(jobs[0], f'DROP SCHEMA "{jobs[1].schema}" CASCADE')  # the other job has ended
     assert await one.reserve_name("sea.jpg", "b")
     for each in states:
         await each.close()

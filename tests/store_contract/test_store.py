@@ -1,4 +1,4 @@
-"""The checkpoint store: what was answered is there after any crash, and nothing is there twice."""
+"""The state: what was acknowledged is there after any crash, and nothing is there twice."""
 
 from __future__ import annotations
 

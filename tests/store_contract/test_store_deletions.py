@@ -1,4 +1,4 @@
-"""Assets that are gone from the source, and those in the trash of the target, as the state keeps them."""
+"""Assets that left the source, and those in the trash of the target, as the state stores them."""
 
 from __future__ import annotations
 

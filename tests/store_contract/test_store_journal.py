@@ -31,7 +31,7 @@ LEASE = timedelta(minutes=5)
 
 
 class Calls:
-    """A call that counts itself; raises what it is told to."""
+    """A call that counts itself; raises the error it is given."""
 
     def __init__(self, result: Json = "t1", error: Exception | None = None) -> None:
         self.result, self.error, self.count = result, error, 0
@@ -373,7 +373,7 @@ async def test_only_the_operators_word_repeats_what_is_uncertain(
 
 
 class Target:
-    """A service that can be asked what it has; its calls go wrong as told."""
+    """A service that can be asked what it has; its calls go wrong as scripted."""
 
     def __init__(self) -> None:
         self.made: list[str] = []
@@ -400,7 +400,7 @@ def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPa
 
     async def play() -> None:
         path = tmp_path_factory.mktemp("steps") / "job.db"
-        for act in acts:  # each in a process of its own, as far as the file can tell
+        for act in acts:  # each in a process of its own, as far as the file can know
             store = await SqlStore.open(path, SetClock())
             with suppress(InvalidValue, Transient):
                 made = await store.run_journal("create").run(

@@ -52,7 +52,7 @@ REVISIONS = count(1)
 
 
 async def settle(store: SqlStore, asset: str, action: str = "created", **more: Any) -> None:
-    """List an asset, claim it and settle it so."""
+    """List an asset, claim it and complete it so."""
     run = (await store.begin("job", "run")).id
     await store.record(run, Shard(asset), Batch((Entry(AssetId(asset), Revision(str(next(REVISIONS)))),), None), ())
     (work,) = await store.claim(run, 1, timedelta(minutes=1))
@@ -203,7 +203,7 @@ async def test_relations_wait_for_both_ends(store: SqlStore) -> None:
 
 
 async def test_the_last_word_on_a_relation_counts(store: SqlStore) -> None:
-    """It was to be written and is gone from the source, or was to be removed and is there again."""
+    """It was to be written and left the source, or was to be removed and is there again."""
     await store.put_link(LinkRow("a", "t1"))
     await store.put_link(LinkRow("b", "t2"))
     await settle(store, "a", relations=(("view", AssetId("b"), True),))

@@ -89,7 +89,7 @@ async def test_a_changed_revision_in_the_same_run_opens_the_row_again(store: Sql
 async def test_what_a_run_did_is_counted_though_it_finds_the_same_asset_unchanged_later(
     store: SqlStore, first: str, late: bool
 ) -> None:
-    """Listed anew behind that, or while somebody was at it."""
+    """Listed again behind that, or while somebody was at it."""
     run = (await store.begin("museum", "run")).id
     await store.record(run, ONE, Batch(entries("a"), None), ())
     (work,) = await store.claim(run, 1, LEASE)

@@ -1,4 +1,4 @@
-"""The lock of `watch`: one holder, named to the next one, and gone with its process."""
+"""The lock of `watch`: one holder, named to the next one, and released with its process."""
 
 from __future__ import annotations
 

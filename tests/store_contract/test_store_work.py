@@ -50,7 +50,7 @@ async def test_retried_work_waits_its_time_and_keeps_its_attempts(store: SqlStor
 
 
 async def test_what_is_in_hand_is_not_claimed_again_though_its_lease_ran_out(store: SqlStore, clock: SetClock) -> None:
-    """A machine that slept wakes up with every lease at its end, and in the middle of its work."""
+    """A computer that slept wakes up with every lease at its end, and in the middle of its work."""
     run = await listed(store, "a", "b")
     (work,) = await store.claim(run, 1, LEASE)
     clock.skip(60 * 60)
@@ -203,7 +203,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def lose_the_process(self) -> None:
-        """Abandoned without a word; the next one takes over what was held."""
+        """Abandoned silently; the next one takes over what was held."""
         self.clock.skip(60 * 1)
         left = self.store
         self.store = self.do(SqlStore.open(left.path, self.clock))

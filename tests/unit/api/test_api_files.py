@@ -1,4 +1,4 @@
-"""Files a verb writes: whole or not at all, and in words where they cannot be written."""
+"""Files a command writes: whole or not at all, with a clear error where they cannot be written."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ async def test_no_more_shards_are_read_than_give_a_hundred_assets() -> None:
 
 
 class Unreadable(Generated):
-    """Two of ten assets cannot be read, or are gone."""
+    """Two of ten assets cannot be read, or are missing."""
 
     size = 10
     refused: ClassVar[bool]

@@ -52,7 +52,7 @@ def test_while_the_commands_are_loaded(module: str) -> None:
 
 
 def test_while_a_command_loads_what_it_needs(tmp_path: Path) -> None:
-    """Every verb in one process, which loads once what comes before."""
+    """Every command in one process, which loads once what comes before."""
     ended = interrupted("dam_sync.api.job", *VERBS, str(tmp_path / "museum.yaml"))
     assert ended.stdout == "".join(f"{verb} 5\n" for verb in VERBS)
     assert ended.stderr == STOPPED * len(VERBS)

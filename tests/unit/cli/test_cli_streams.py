@@ -133,7 +133,7 @@ def test_a_message_that_cannot_be_written_is_no_failure_in_a_shell(moved: Path) 
 def test_a_message_that_cannot_be_written_is_no_failure(
     moved: Path, tmp_path: Path, arguments: str, where: str
 ) -> None:
-    """Its reader is gone before the first or before the second line, or its disk is full."""
+    """Its reader ends before the first or before the second line, or its disk is full."""
     said = tmp_path / "said.txt"
     streams = {
         "full": {"out": said, "err": Path("/dev/full")},

@@ -1,4 +1,4 @@
-"""A command line that is typed in another order, or as other tools take it, is answered with the right one."""
+"""A command line that is typed in another order, or as other tools take it, is refused with the right one."""
 
 from __future__ import annotations
 

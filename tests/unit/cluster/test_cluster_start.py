@@ -1,4 +1,4 @@
-"""Worker processes of this machine that do not start: the run says so, and no process is left to wait for."""
+"""Worker processes of this host that do not start: the run says so, and no process is left to wait for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def workers() -> list[psutil.Process]:
         try:
             if "spawn_main" in " ".join(child.cmdline()):
                 found.append(child)
-        except psutil.Error:  # gone, or not to be asked
+        except psutil.Error:  # ended, or not to be asked
             continue
     return found
 
@@ -73,7 +73,7 @@ async def test_what_is_no_scheduler_is_not_waited_for(said: bytes) -> None:
 
 @contextmanager
 def answering(said: bytes) -> Iterator[str]:
-    """The address of something that takes connections and says this, or nothing."""
+    """The URL of something that takes connections and says this, or nothing."""
     with ExitStack() as taken:
         listener = taken.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         thread = threading.Thread(target=answer, args=(listener, said, taken))

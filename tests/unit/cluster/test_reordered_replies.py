@@ -12,7 +12,7 @@ from dam_sync.store.server.workers import WorkerProcess
 
 
 class Rates:
-    """Counts what it is told."""
+    """Counts what it receives."""
 
     def __init__(self) -> None:
         self.noted = 0

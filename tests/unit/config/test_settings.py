@@ -38,7 +38,7 @@ class ClientMethod(AuthMethod):
 
 
 def kind(name: str, auth: Mapping[str, type[AuthMethod]], *, two: bool = False) -> Connector:
-    """A made-up kind, in everything else like some real one."""
+    """An invented kind, in everything else like some real one."""
     real = next(iter(discover().values()))
     return replace(real, name=name, options=MadeUpOptions, auth=auth, needs_tenant_url=two)
 

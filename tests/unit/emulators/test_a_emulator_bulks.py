@@ -1,4 +1,4 @@
-"""The emulated service A: selections, bulks, baskets, lost answers, second readings (wire A 12, lines 16, 22, 23)."""
+"""The emulated service A: selections, bulks, baskets, lost responses, second readings (wire A 12, lines 16, 22, 23)."""
 
 from __future__ import annotations
 

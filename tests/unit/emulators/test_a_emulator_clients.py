@@ -12,7 +12,7 @@ CHANGE = {"type": "UPDATE", "_embedded": {"metadata": [{"id": "external_key", "v
 
 
 def bulk(a: Tenant, number: int) -> Any:
-    """A bulk over one media: the answer, whatever it is."""
+    """A bulk over one media: the response, whatever it is."""
     where = a.ok("POST", "/users/2/selections").headers["location"]
     a.ok("POST", f"{where}/medias", {"id": number})
     return a.http.post(f"{where}/bulks", json=CHANGE)

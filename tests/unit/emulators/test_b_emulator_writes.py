@@ -1,4 +1,4 @@
-"""The emulated service B against its wire contract, by plain HTTP: creating, changing, and what it does in silence."""
+"""The emulated service B against its wire contract, by plain HTTP: creating, changing, and what it does silently."""
 
 from __future__ import annotations
 

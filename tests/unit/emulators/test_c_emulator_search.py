@@ -1,4 +1,4 @@
-"""The emulated service C searches and tells as its wire contract says: the grammar, the index's lag, webhooks."""
+"""The emulated service C searches and reports as its wire contract says: the grammar, the index's lag, webhooks."""
 
 from __future__ import annotations
 

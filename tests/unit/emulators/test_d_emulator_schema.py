@@ -298,7 +298,7 @@ def test_21_a_bulk_edit_is_done_some_time_later(api: Api) -> None:
     read = api.get(path)
     assert read["metadata"][1]["metadataDefinitionValue"] == "Edited"
     assert len(read["securityTemplateIds"]) == 2
-    binned = api.get(f"/asset/{other['objectId']}")  # refused alone, and nobody is told
+    binned = api.get(f"/asset/{other['objectId']}")  # refused alone, and no message is sent
     assert binned["metadata"][1]["metadataDefinitionValue"] == "New"
     dated = {**body, "metadataDocument": [{**api.entry("shoot_date", "02/10/2026"), "operation": "append"}]}
     api.patch("/asset", dated)
@@ -315,7 +315,7 @@ def test_21_a_bulk_edit_is_done_some_time_later(api: Api) -> None:
 
 
 class Listener:
-    """Takes webhook messages; answers with the statuses given, then 200."""
+    """Takes webhook messages; responds with the statuses given, then 200."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[dict[str, str], bytes]] = []
@@ -374,7 +374,7 @@ def test_24_webhooks_are_signed(variant: str) -> None:
         hook = [{"description": "deltas", "eventTypes": ["asset.created"], "url": listener.url}]
         made = api.post("/webhooks/endpoint", hook)
         assert api.get(f"/webhooks/endpoint/{made['id']}")["rateLimit"] == 200
-        created = api.uploaded("told.jpg")  # what happens later is told without another call
+        created = api.uploaded("told.jpg")  # what happens later is reported without another call
         listener.wait(lambda: len(listener.taken) == 1)
         headers, body = listener.taken[0]
         told = json.loads(body)

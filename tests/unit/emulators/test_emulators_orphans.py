@@ -17,7 +17,7 @@ DAY = 86_400
 
 
 def kinds(url: str) -> Counter[str]:
-    """What the control route tells, by kind."""
+    """What the control route reports, by kind."""
     rows: list[dict[str, Any]] = httpx.get(f"{url}/_emulator/leftovers", trust_env=False, verify=False).json()
     assert all({"kind", "id", "age", "bytes", "life"} == row.keys() for row in rows)
     return Counter(row["kind"] for row in rows)

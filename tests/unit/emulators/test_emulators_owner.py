@@ -1,4 +1,4 @@
-"""An emulated service, into which a rehearsal puts real files, answers the user who started it and nobody else."""
+"""An emulated service, into which a rehearsal puts real files, responds to the user who started it and nobody else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVED, CALLING = ("0100007F:1F90", "0100007F:9C40")
 LISTENS = ROW.format(local=SERVED, remote="00000000:0000", state="0A", user=1000)
 
 
-@pytest.mark.skipif(sys.byteorder != "little", reason="the table is written for such a machine")
+@pytest.mark.skipif(sys.byteorder != "little", reason="the table is written for such a processor")
 @pytest.mark.parametrize(
     ("rows", "own"),
     [

@@ -23,7 +23,7 @@ SIZES = (900, MEMORY_BYTES + 900)
 
 
 class Desk:
-    """As much of a run's context as a comparison of files looks at: both sides give out their bytes."""
+    """As much of a run's context as a comparison of files looks at: source and target return their bytes."""
 
     def __init__(self, folder: Path, ours: bytes, theirs: bytes) -> None:
         self.folder, self.held = folder, {"ours": ours, "theirs": theirs}

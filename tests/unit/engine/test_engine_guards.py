@@ -1,4 +1,4 @@
-"""Guards: what counts as changed, as gone and as too much, over a store and services that are made up."""
+"""Guards: what counts as changed, as missing and as too much, over a store and services that are made up."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_several_reasons_have_a_line_each_and_hints_say_which_they_are_about() -
         (30, FEW + 1, 0, True),
         (4, 2, 0, False),
         (4, 3, 0, True),
-        (100, 60, 50, False),  # known to be gone
+        (100, 60, 50, False),  # known to have left the source
         (100, 61, 50, True),
         (100, 40, 50, False),  # some came back
         (100, 40, None, False),  # nobody knows since when

@@ -1,4 +1,4 @@
-"""What a killed run left half made, of assets that are gone from the source since: unmarked, binned, and told."""
+"""Partial creates of a killed run whose assets left the source since: unmarked, trashed, and reported."""
 
 from __future__ import annotations
 

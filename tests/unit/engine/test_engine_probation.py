@@ -1,4 +1,4 @@
-"""Target assets that their service may still remove: how long they are looked after, and what is kept of those gone."""
+"""Target assets that their service may still remove: how long they are watched, and what is stored of those removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Opened = tuple[SqlStore, SetClock]
 
 @dataclass
 class Target:
-    """A service that tells what is missing, and counts how often it is asked."""
+    """A service that reports what is missing, and counts how often it is asked."""
 
     limits: Limits
     gone: set[str] = field(default_factory=set)
@@ -103,7 +103,7 @@ async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_ru
     (removal,) = await watch_probation(session, run=run)
     assert (removal.source, removal.file) == ("a2", "k1")
     assert "a1 has the same file, and exists as t-a1" in removal.message
-    assert target.probed == 1, "what a credential does not see any more is not gone"
+    assert target.probed == 1, "what a credential does not see any more is not missing"
     (parked,) = await store.parked(limit=9)
     assert (parked.asset, parked.cause) == ("a2", CAUSE)
     assert set(await store.links(["a1", "a2", "b1"])) == {"a1", "b1"}

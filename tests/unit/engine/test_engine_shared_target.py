@@ -65,7 +65,7 @@ async def test_jobs_at_once_create_each_once() -> None:
     assert duplicates(shelf) == []
     assert {term.path for term in shelf.terms} == {term.path for _, term in NEW}
     assert {place.path for place in shelf.containers} == {("Press",), *(place.path for place in PLACES)}
-    assert [job.service.listings for job in jobs] == [1, 1, 1]  # nobody reads again what it was told
+    assert [job.service.listings for job in jobs] == [1, 1, 1]  # nobody reads again what it was sent
 
 
 async def test_jobs_that_share_nothing_would_create_duplicates() -> None:

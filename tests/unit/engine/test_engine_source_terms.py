@@ -1,4 +1,4 @@
-"""A tree stays a tree where a source's listing tells no more of a term than its label and id."""
+"""A tree stays a tree where a source's listing has no more of a term than its label and id."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Target:
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         self.calls.append((vocabulary, tuple(f"{term.parent}>{term.label}" for term in terms)))
         if len(self.calls) == self.fails:
-            raise Transient("no answer")
+            raise Transient("no response")
         return tuple(Term(term.label, f"id-{term.label}", term.path, term.parent) for term in terms)
 
 

@@ -38,7 +38,7 @@ CLAIMS = {"client_id": "demo-instance-id", "login": "dam-sync"}
 
 
 class TokenServer:
-    """Grants rotating tokens and answers calls that carry the newest access token."""
+    """Grants rotating tokens and responds to calls that carry the newest access token."""
 
     def __init__(self, first: str = "wrt_first_0000000") -> None:
         self.refresh = first

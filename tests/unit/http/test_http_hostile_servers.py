@@ -199,7 +199,7 @@ def test_titles_and_messages_are_still_found() -> None:
     assert explanation({}, b"<Error><Code>No</Code>") == ("", "No")
 
 
-# answers that take long to come
+# responses that take long to come
 
 
 @pytest.mark.parametrize("dripped", [b"HTTP/1.1 100 Continue\r\n\r\n", b"X-Slow: 1\r\n", b"x"])
@@ -237,7 +237,7 @@ async def test_a_download_that_nobody_reads_for_a_while_is_not_slow() -> None:
 
 async def test_an_upload_may_take_longer_than_a_response() -> None:
     async def blocks() -> object:
-        for _ in range(25):  # a busy machine may hold one up for a second
+        for _ in range(25):  # a busy host may hold one up for a second
             await asyncio.sleep(0.1)
             yield b"x" * 1000
 
@@ -249,7 +249,7 @@ async def test_an_upload_may_take_longer_than_a_response() -> None:
         assert (await client.send(request)).json() == {"ok": 1}
 
 
-# addresses and headers that are none
+# URLs and headers that are none
 
 
 @pytest.mark.parametrize("address", [*ODD_ADDRESSES, "https://dam.example/\ud800", "https://a\ud800.example/"])

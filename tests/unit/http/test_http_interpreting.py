@@ -1,4 +1,4 @@
-"""Whose fault it is that an answer cannot be read."""
+"""Whose error it is that a response cannot be read."""
 
 from __future__ import annotations
 

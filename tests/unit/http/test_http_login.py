@@ -19,7 +19,7 @@ PASSWORD = "s3cret-Pass1"
 
 
 class LoginServer:
-    """Sessions for a password; `blank`: refreshing gives no new refresh token."""
+    """Sessions for a password; `blank`: refreshing returns no new refresh token."""
 
     def __init__(self, clock: SteppedClock) -> None:
         self.clock = clock

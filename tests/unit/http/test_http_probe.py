@@ -130,7 +130,7 @@ async def test_a_name_that_leads_to_public_ip_addresses_is_resolved() -> None:
 
 @pytest.mark.parametrize("name", ["innocent.example", "xn--bcher-kva.example", "bücher.example", "BÜCHER.example"])
 async def test_a_link_whose_name_leads_into_a_private_network_is_not_asked(name: str) -> None:
-    """Also by a name with other letters than those of ASCII, which is resolved as another text than it is written."""
+    """Also by a name with characters outside ASCII, which is resolved as another text than it is written."""
     async with RawServer(lambda _: Said()) as server:
         asking = LinkProbe(SystemClock(), names=Resolver("127.0.0.1"))
         found = await asking.ask(f"http://{name}:{server.port}/file.jpg")

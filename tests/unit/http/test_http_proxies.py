@@ -1,4 +1,4 @@
-"""The proxy that the environment names: calls go by it, and its troubles are told as its own."""
+"""The proxy that the environment names: calls go by it, and its troubles are reported as its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bucket never lets too many calls into any second, wastes little, slows down when told and recovers."""
+"""The rate limiter never lets too many calls into any second, wastes little, slows down on refusals and recovers."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def test_without_a_limit_nothing_waits() -> None:
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), rate=st.sampled_from([5.0, 50.0, 200.0]), answers=st.floats(0.0, 0.3))
 def test_responses_show_when_calls_were_counted(seed: int, rate: float, answers: float) -> None:
-    """A call is counted some time between its sending and its answer, or within 80 ms where the answer is slow."""
+    """A call is counted some time between its sending and its response, or within 80 ms where that is slow."""
     chance = random.Random(seed)
     clock = SteppedClock(auto=True)
     bucket = AdaptiveRateLimiter(rate, clock)

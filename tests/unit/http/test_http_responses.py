@@ -1,4 +1,4 @@
-"""Answers of all shapes: what is taken, what is asked for again, what is told."""
+"""Responses of all shapes: what is taken, what is requested again, what is reported."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ async def test_a_write_that_may_be_repeated_is_sent_again_after_a_page() -> None
 
 
 async def test_an_empty_response_to_a_write_is_one_whatever_its_type_says() -> None:
-    """Void calls answer so (wire E 1.5)."""
+    """Void calls respond so (wire E 1.5)."""
     empty = Said(200, b"", {"Content-Type": "text/html;charset=utf-8"})
     async with RawServer(lambda _: empty) as server, client_of(server) as client:
         assert (await client.send(post())).body == b""

@@ -158,7 +158,7 @@ async def test_a_body_that_stops_coming_is_transient() -> None:
 
 
 async def test_a_slow_body_that_keeps_coming_is_not_cut_off() -> None:
-    answer = Said(200, blocks=[b"x" * 1000] * 25, gap=0.1)  # a busy machine may hold one up for a second
+    answer = Said(200, blocks=[b"x" * 1000] * 25, gap=0.1)  # a busy host may hold one up for a second
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
         assert len(await all_of(client, get("/f", timeout=2.0))) == 25_000
 
@@ -355,7 +355,7 @@ async def test_a_redirect_to_something_else_is_refused(location: str) -> None:
     assert len(api.seen) == 1
 
 
-# addresses
+# URLs
 
 
 @pytest.mark.parametrize("base", ["http://dam.example", "http://192.0.2.1:8080", "http://127.0.0.1.dam.example"])

@@ -1,4 +1,4 @@
-"""Containers of the target: their levels, their number, and what the source itself does not give out."""
+"""Containers of the target: their levels, their number, and what the source itself does not return."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_an_extension_that_is_none_is_cut_with_the_rest() -> None:
 
 
 def test_a_character_keeps_its_accents_or_is_dropped_with_them() -> None:
-    name = "x" * 6 + "g\u0303\u0303"  # a letter that has no composed form
+    name = "x" * 6 + "g\u0303\u0303"  # a character that has no composed form
     assert cut_to_characters(name, 7) == "x" * 6
     assert cut_to_characters("👩‍👩‍👧👩‍👩‍👧", 7) == "👩‍👩‍👧"
 

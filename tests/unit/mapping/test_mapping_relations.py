@@ -1,4 +1,4 @@
-"""What kinds of relation are called in the target: checked, written, suggested, and told where there is none."""
+"""What kinds of relation are called in the target: checked, written, suggested, and reported where there is none."""
 
 from __future__ import annotations
 

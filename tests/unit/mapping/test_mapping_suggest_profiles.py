@@ -45,7 +45,7 @@ def test_the_marker_leaves_the_fields_of_a_standard_to_what_the_standard_means(t
 
     assert marker("dc:source", "museum:legacy_number") == "museum:legacy_number"
     assert marker("dc:identifier", "IPTC:Reference", "zoo_reference") == "zoo_reference"
-    assert marker("dc:source", "museum:colour_of_the_frame") == "dc:source", "a word that tells of a key counts more"
+    assert marker("dc:source", "museum:colour_of_the_frame") == "dc:source", "a word that means a key counts more"
 
 
 def test_the_marker_is_never_a_field_of_accounts(tmp_path: Path) -> None:

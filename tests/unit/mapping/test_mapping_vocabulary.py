@@ -1,4 +1,4 @@
-"""Terms of one side found among the terms of the other."""
+"""Terms of the source found among the terms of the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The neutral model: values survive JSON, parts cover a file, errors tell enough."""
+"""The neutral model: values survive JSON, parts cover a file, errors say enough."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
 
 
 class Nginx:
-    """Reads the two maps of a configuration, and answers requests."""
+    """Reads the two maps of a configuration, and responds to requests."""
 
     def __init__(self, text: str) -> None:
         self.maps: dict[str, tuple[str, list[tuple[str, str]]]] = {}
@@ -90,7 +90,7 @@ class Nginx:
 
 
 class Apache:
-    """Reads a map of type `txt`, and answers requests by the rules: with the query, then without it."""
+    """Reads a map of type `txt`, and responds to requests by the rules: with the query, then without it."""
 
     def __init__(self, text: str) -> None:
         rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
@@ -131,7 +131,7 @@ def same(url: str) -> str:
 
 
 def place_of(url: str) -> tuple[str, str]:
-    """Host and path, as nginx tells links apart."""
+    """Host and path, as nginx distinguishes links."""
     parts = urlsplit(url)
     return (parts.hostname or "").lower(), re.sub("/+", "/", unquote_to_bytes(parts.path).decode())
 

@@ -1,4 +1,4 @@
-"""Service A as a target of new assets, against its emulator over sockets: whole, at the cost told, found again."""
+"""Service A as a target of new assets, against its emulator over sockets: whole, at the estimated cost, found again."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ async def test_a_create_that_never_happened_is_made(opened: Open) -> None:
 
 
 async def test_twins_are_never_taken_for_each_other(opened: Open) -> None:
-    """Same name, same bytes: one answer is lost, the other media has no mark yet when the run breaks off."""
+    """Same name, same bytes: one response is lost, the other media has no marker yet when the run breaks off."""
     tenant = opened(lag=0.1)
     service = tenant.connect()
     content = Bytes("same.jpg", b"x" * 500)

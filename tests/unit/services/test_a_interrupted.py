@@ -75,7 +75,7 @@ async def test_a_kill_at_a_border_of_parts_sends_no_part_twice(opened: Open, par
 @pytest.mark.parametrize("fault", ["reset_after", "truncate:0", "html:502", "wrong_length:0.3"])
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
 async def test_a_part_whose_response_was_lost_is_not_sent_again(opened: Open, part: int, fault: str) -> None:
-    """But for an answer of a proxy: that part never came to the service."""
+    """But for a response of a proxy: that part never came to the service."""
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])
@@ -207,7 +207,7 @@ async def test_an_attachment_that_was_announced_twice_is_there_with_its_bytes(op
 
 
 async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(opened: Open) -> None:
-    """The announcement was recorded, the bytes came, and the process was gone before it could say so."""
+    """The announcement was recorded, the bytes came, and the process had ended before it could say so."""
     tenant = opened(asset(1))
     (identity,) = tenant.truth()
     journal = MemoryJournal()
@@ -221,7 +221,7 @@ async def test_an_attachment_that_came_before_a_crash_is_not_asked_for_again(ope
 
 
 async def test_a_url_that_changed_is_read_again_from_the_same_byte(opened: Open) -> None:
-    """The random part of a static address changes with each file version (wire A 4); the old one leads nowhere."""
+    """The random part of a static URL changes with each file version (wire A 4); the old one leads nowhere."""
     tenant = opened(asset(1))
     service = connect(tenant)
     (identity,) = tenant.truth()

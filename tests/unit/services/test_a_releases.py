@@ -98,4 +98,4 @@ async def test_what_fits_into_no_request_is_refused_before_the_first_call(opened
 def test_a_release_that_nobody_can_read_is_taken_for_the_newest() -> None:
     assert EntryPoints(()).has((4, 124, 0))
     assert EntryPoints((4, 31, 0)).has((4, 31, 0))
-    assert not EntryPoints((4, 9, 9)).has((4, 16, 0))  # numbers, not letters
+    assert not EntryPoints((4, 9, 9)).has((4, 16, 0))  # numbers, not characters

@@ -1,4 +1,4 @@
-"""Shapes of service A that nobody has shown, read whichever way they come; nothing is lost without a word."""
+"""Shapes of service A that nobody has shown, read whichever way they come; nothing is lost silently."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class RepeatingTransport(AlteredTransport):
 
 @pytest.mark.parametrize("total", [1_000_000, None])
 async def test_a_listing_that_repeats_its_page_ends_at_the_second(opened: Open, total: int | None) -> None:
-    """As some proxy or a fault may answer: always the same page, and always another one to come."""
+    """As some proxy or a fault may respond: always the same page, and always another one to come."""
     tenant, transport = opened(asset(1)), RepeatingTransport(total)
     tenant.transport = transport
     service: Any = tenant.connect()

@@ -58,7 +58,7 @@ async def test_the_oldest_of_several_with_one_title_keeps_it_whatever_is_added(
 
 
 async def test_a_collection_made_during_a_run_is_read(tenant: Tenant, raw: httpx.AsyncClient) -> None:
-    """The asset's token tells of it now and not later."""
+    """The asset's token shows it now and not later."""
     service = tenant.connect(read_only=True)
     await service.fetch(tenant.of_catalogue(1))
     fresh = await added(raw, "Collection", "Fresh")

@@ -119,7 +119,7 @@ async def test_a_document_that_people_moved_after_a_crash_is_not_made_again(tena
             journal.blow_at = None
             for row in tenant.marked(f"m-{blow_at}"):
                 await tenant.connect().update(row["id"], Patch(placements_add=frozenset({press})))
-            tenant.advance(90_000)  # behind the day for which answers are replayed
+            tenant.advance(90_000)  # behind the day for which responses are replayed
             identity = await made(tenant, tenant.connect(), wanted, journal)
         assert [row["id"] for row in tenant.marked(f"m-{blow_at}")] == [identity]
     assert blow_at > 8
@@ -163,7 +163,7 @@ class OpenTransport(AlteredTransport):
 
 
 async def test_a_document_that_stays_open_to_others_is_reported_and_not_moved(tenant: Tenant) -> None:
-    """The answer shows somebody whom the block should have shut out."""
+    """The response shows somebody whom the block should have shut out."""
     service = tenant.connect()
     await made(tenant, service, draft("one", rights=STAFF))
     tenant.transport = OpenTransport()

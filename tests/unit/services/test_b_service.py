@@ -56,7 +56,7 @@ async def made(tenant: Tenant, service: Service, wanted: Draft, journal: MemoryJ
 
 
 async def test_a_create_that_was_rolled_back_keeps_its_upload(tenant: Tenant) -> None:
-    """Without X-Batch-No-Drop the batch would be gone, and the file would be sent a second time."""
+    """Without X-Batch-No-Drop the batch would be dropped, and the file would be sent a second time."""
     service = tenant.connect()
     await service.schema()
     tenant.fail({"match": CREATE, "nth": 1, "do": "play:rollback"})
@@ -85,7 +85,7 @@ async def test_without_the_header_the_upload_is_lost_and_sent_again(tenant: Tena
 
 
 async def test_a_batch_that_ended_leaves_no_asset_without_its_file(tenant: Tenant) -> None:
-    """The service answers 201 and stores no file."""
+    """The service returns 201 and stores no file."""
     service = tenant.connect()
     await service.schema()
     tenant.fail({"match": CREATE, "nth": 1, "do": "advance:20000"})
@@ -94,7 +94,7 @@ async def test_a_batch_that_ended_leaves_no_asset_without_its_file(tenant: Tenan
 
 
 async def test_a_replace_whose_batch_ended_keeps_no_old_file(tenant: Tenant) -> None:
-    """The service answers 200 and keeps the old file."""
+    """The service returns 200 and keeps the old file."""
     service = tenant.connect()
     identity, journal = await made(tenant, service, draft("old")), MemoryJournal()
     tenant.fail({"match": "PUT /api/v1/id/*", "nth": 1, "do": "advance:20000"})
@@ -105,7 +105,7 @@ async def test_a_replace_whose_batch_ended_keeps_no_old_file(tenant: Tenant) -> 
 
 
 async def test_a_property_that_the_service_dropped_is_reported(tenant: Tenant) -> None:
-    """It answers 200 and keeps nothing of a property that the document's type has not."""
+    """It returns 200 and stores nothing of a property that the document's type has not."""
     service = tenant.connect()
     plain = Draft(Marker("dc:source", "plain"), "a.bin", "File", fields={"dc:source": "plain"})
     async with content(tenant, "a.bin") as (given, _):
@@ -144,7 +144,7 @@ async def test_what_is_recorded_of_a_create_has_no_link(tenant: Tenant) -> None:
 async def test_a_twin_of_a_lost_create_goes(tenant: Tenant) -> None:
     """Another process that remembers nothing: the service names its document `name.millis` and says 201."""
     first = await made(tenant, tenant.connect(), draft("twin"))
-    tenant.advance(90_000)  # behind the day for which answers are replayed
+    tenant.advance(90_000)  # behind the day for which responses are replayed
     assert await made(tenant, tenant.connect(), draft("twin")) == first
     assert len(tenant.marked("twin")) == 1
 
@@ -162,7 +162,7 @@ async def test_a_document_of_others_under_our_name_is_reported_and_stays(
 
 
 async def test_a_key_that_its_request_died_with_does_not_block_the_asset(tenant: Tenant) -> None:
-    """The service answers 409 without a body for a day."""
+    """The service returns 409 without a body for a day."""
     service = tenant.connect()
     tenant.fail({"match": CREATE, "nth": 1, "do": "play:crash"}, {"match": CREATE, "nth": 1, "do": "status:503"})
     identity = await made(tenant, service, draft("died"))
@@ -235,7 +235,7 @@ class QuickServlet(DocumentsService):
 
 
 async def test_a_chunk_whose_response_was_lost_is_not_sent_again(tenant: Tenant) -> None:
-    """The service answers 500 to a chunk it has."""
+    """The service returns 500 for a chunk it has."""
     tenant.limits = SMALL
     service = tenant.connect()
     await service.schema()
@@ -303,7 +303,7 @@ async def test_a_server_with_smaller_pages_loses_nothing(start: Start, since: da
 
 
 async def test_a_listing_by_the_search_index_loses_nothing_and_is_reported(start: Start) -> None:
-    """Operations are forbidden, so a search with a window and a lag answers."""
+    """Operations are forbidden, so a search with a window and a lag is used."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, 31))]
     tenant = start(rows, variant="index", max_page_size=5)
     service = tenant.connect(read_only=True)

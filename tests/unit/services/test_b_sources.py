@@ -1,4 +1,4 @@
-"""What service B gives as a source where the job asks for it: lasting addresses of files, sections of its copies."""
+"""What service B returns as a source where the job asks for it: lasting URLs of files, sections of its copies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def publish(tenant: Tenant, asset: str, where: str) -> None:
 
 @pytest.mark.parametrize("release", ["2025.10", "2021.20"])
 async def test_the_url_of_a_file_is_returned_where_requested_and_lasts(start: Start, release: str) -> None:
-    """Older releases have no `blobUrl`: the address in `data` serves where it is the server's own."""
+    """Older releases have no `blobUrl`: the URL in `data` serves where it is the server's own."""
     tenant = start(release=release)
     asset = with_file(tenant)
     assert not (await tenant.connect(read_only=True).fetch(asset)).source_links

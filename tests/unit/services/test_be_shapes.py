@@ -1,4 +1,4 @@
-"""Services B and E: answers of a wrong shape become no values, and nothing of them is dropped without a word."""
+"""Services B and E: responses of a wrong shape become no values, and nothing of them is dropped silently."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ async def connected(tenant: Tenant, **options: Any) -> Service:
 
 
 async def restrictions(tenant: Tenant) -> dict[str, frozenset[Restriction]]:
-    """As a listing tells them; reading one asset must tell the same."""
+    """As a listing shows them; reading one asset must show the same."""
     service = tenant.connect(read_only=True)
     found = {}
     for entry in await entries(service):

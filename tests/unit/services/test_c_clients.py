@@ -1,4 +1,4 @@
-"""Service C as other people's clients and published schemas know it: names in changes, plain errors, tags told."""
+"""Service C as other people's clients and published schemas know it: names in changes, plain errors, tags returned."""
 
 from __future__ import annotations
 

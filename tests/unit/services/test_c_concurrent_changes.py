@@ -23,7 +23,7 @@ KIND = "c_brandlibrary"
 
 
 async def test_a_change_that_the_service_ignored_is_reported(start: Start) -> None:
-    """The answer to a change tells what became of it, so no other call is needed to see it."""
+    """The response to a change shows what became of it, so no other call is needed to see it."""
     tenant = start(variant="edits_approval,short_names")
     service, identity = tenant.connect(), tenant.of_catalogue(2)
     for patch in (Patch(status="pending"), Patch(fields={"name": "x" * 50, "title": "Whole"})):

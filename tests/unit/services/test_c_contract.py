@@ -248,7 +248,7 @@ async def test_an_asset_of_an_unknown_type_that_has_files_is_a_file(start: Start
 
 
 async def test_assets_on_later_pages_are_seen_where_pages_are_short(start: Start) -> None:
-    """`next_page` tells that there is more (wire C 2): none of them is requested by its id."""
+    """`next_page` says that there is more (wire C 2): none of them is requested by its id."""
     tenant = start([*SCHEMA, *(asset(number) for number in range(1, 31))], variant="short_pages")
     service = tenant.connect()
     ids = [AssetId(identity) for identity in tenant.truth()]

@@ -1,7 +1,7 @@
 """Every number of the contract's table of limits (wire C 8), as the emulated library keeps it and the adapter heeds it.
 
 Not here: what has no call (dependent fields, the import of the web interface), how long a cache of links lives on, and
-how long an address elsewhere must answer.
+how long a URL elsewhere must respond.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def records(tenant: Tenant, identity: AssetId) -> Counter[tuple[str, str]]:
 
 @pytest.mark.parametrize("listing", ["containers", "members", "shards"])
 async def test_an_empty_list_is_not_believed_without_a_proven_key(start: Start, listing: str) -> None:
-    """The service answers a bad key with 200 and no rows: never taken for an empty library."""
+    """The service responds to a bad key with 200 and no rows: never taken for an empty library."""
     tenant = start()
     service = tenant.connect(tenant.wired.denied, read_only=True)
     rows = service.shards(Window()) if listing == "shards" else getattr(service, listing)()
@@ -125,7 +125,7 @@ async def test_the_token_is_removed_when_the_asset_is_complete(start: Start) -> 
 
 
 async def test_an_asset_whose_values_are_missing_is_found_by_its_token_and_completed(start: Start) -> None:
-    """The mark's own field comes in a second call: between the two only the description tells whose the asset is."""
+    """The marker's own field comes in a second call: between the two only the description shows whose the asset is."""
     tenant = start()
     journal, wanted = MemoryJournal(), draft("half-1", fields={"description": "Real words"})
     tenant.fail({"match": "POST */custom_field_values", "do": "status:503", "times": 1})

@@ -1,4 +1,4 @@
-"""The JSON of service C: envelopes, values, marks, links; pure functions."""
+"""The JSON of service C: envelopes, values, markers, links; pure functions."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def test_what_was_made_is_found_however_it_is_wrapped(wrap: Any) -> None:
 
 
 def test_pages_step_back_when_the_total_falls() -> None:
-    """12 rows gone before page 3 moved two pages of 10 past the reader."""
+    """12 rows deleted before page 3 moved two pages of 10 past the reader."""
     pages = Pages(10)
     assert pages.after({"page": 3, "was": 40}, Page([1], 28)) == {"page": 1, "was": 28}
     assert pages.after({"page": 3, "was": 40}, Page([1], 40)) == {"page": 4, "was": 40}
     assert pages.after({"page": 4, "was": 40}, Page([1], 40)) is None
 
 
-# -- marks -------------------------------------------------------------------------------------------------------------
+# -- markers -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_token_is_one_term_and_comes_off_again() -> None:
@@ -263,7 +263,7 @@ def test_of_several_assets_in_one_create_those_without_a_token_say_nothing_of_us
 
 @pytest.mark.parametrize("kind", [True, ["tags"], {"name": "tags"}])
 def test_an_included_resource_whose_type_is_no_text_is_not_overlooked(kind: Any) -> None:
-    """It would be matched by no relation, and its value would be missing without a word."""
+    """It would be matched by no relation, and its value would be missing silently."""
     included = [{"id": "t1", "type": kind, "attributes": {"name": "sea"}}]
     related_to = {"tags": {"data": [{"id": "t1", "type": "tags"}]}}
     with pytest.raises(ContractBroken):

@@ -22,7 +22,7 @@ from tests.support.stepped_clock import SteppedClock
 A_TIME = 1_000  # members whose assets are found out together
 VERSIONED = 10  # every tenth file is a version of the asset before
 OF_A_PAGE = 200  # bytes for each file of a page: the response, its texts of 36 characters, and what is kept of them
-OF_THE_LIBRARY = 30  # for each file of a scan: its hash, once more while they are sorted, and ids of versioned assets
+OF_THE_LIBRARY = 30  # for each file of a scan: its hash, again while they are sorted, and ids of versioned assets
 
 
 class LargeLibrary(httpx.AsyncBaseTransport):

@@ -10,7 +10,7 @@ from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.taxonomy.owners import FileHashes, FileOwners
 
 FILES = 50_000
-EACH = 16  # bytes for a file while the scan ends: its hash, and once more its sorted copy
+EACH = 16  # bytes for a file while the scan ends: its hash, and its sorted copy
 VERSION = 90  # bytes for a file with the id of its asset, while they are sorted
 NONE = FileHashes()
 

@@ -89,7 +89,7 @@ async def test_find_takes_nothing_that_is_only_alike(opened: Opened) -> None:
 
 
 async def test_find_leaves_out_what_only_the_index_still_has(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A purged record is gone from the store before it is gone from the index (wire D 2.5, 6.9)."""
+    """A purged record leaves the store before it leaves the index (wire D 2.5, 6.9)."""
     service = opened.connect()
     for key in ("find-1", "find-1"):
         await service.create(draft(key), None, MemoryJournal())
@@ -195,7 +195,7 @@ async def test_a_large_upload_resumes_where_its_links_were_stored(opened: Opened
 
 @pytest.mark.parametrize("blow_at", range(4, 12))
 async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
-    """A record that was recorded as made is not binned and made once more: its links outlive the process."""
+    """A record that was recorded as made is not trashed and created again: its links outlive the process."""
     credentials, journal, content = (
         MemoryCredentialStore(),
         MemoryJournal(blow_at),
@@ -343,7 +343,7 @@ async def test_removal_moves_every_version_to_the_bin(opened: Opened, whole: boo
 
 
 class SlowCredentialStore(MemoryCredentialStore):
-    """One that takes a while, and is told how often."""
+    """One that takes a while, and counts how often."""
 
     saves = 0
 

@@ -1,4 +1,4 @@
-"""Values of service D that are not quite what a template says: told as they are, or told as lost."""
+"""Values of service D that are not quite what a template says: read as they are, or reported as lost."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_ids_of_an_entry_without_an_id_are_looked_for_once() -> None:
 
 @pytest.mark.parametrize("strange", [["f"], {"id": "f"}, True])
 def test_an_id_that_is_no_text_is_no_id(strange: Any) -> None:
-    """As a text it would name a file that nobody has, and a membership would be lost without a word."""
+    """As a text it would name a file that nobody has, and a membership would be lost silently."""
     with pytest.raises(ContractBroken):
         created_ids({"objectId": "o", "fileId": strange})
     with pytest.raises(ContractBroken):
@@ -118,7 +118,7 @@ KNOWN = {"fileName": "a.jpg", "fileSizeInBytes": 3, "MD5Checksum": "AB"}
     ],
 )
 def test_a_file_whose_facts_cannot_be_read_is_not_taken_for_one_that_is_missing(technical: Any) -> None:
-    """An asset without a file is a documented case, so its file would be left behind without a word."""
+    """An asset without a file is a documented case, so its file would be left behind silently."""
     with pytest.raises(ContractBroken):
         record_of({"objectId": "o", "fileId": "f", "technicalMetadata": technical})
 
@@ -147,7 +147,7 @@ def test_metadata_that_is_no_list_is_reported() -> None:
 
 
 def test_metadata_encoded_as_text_has_no_unpaired_surrogates_and_no_depth() -> None:
-    """What the response as a whole lost at the door would come back where a text of it is JSON once more."""
+    """What the response as a whole lost at the door would come back where a text of it is JSON again."""
     row = {"objectId": "o", "fileId": "f", "metadata": json.dumps([of("a-text", "\ud800x")])}
     assert "\ufffdx" in repr(record_of(row).entries)
     deep = {"objectId": "o", "fileId": "f", "metadata": "[" * 100_000 + "]" * 100_000}

@@ -147,7 +147,7 @@ async def test_a_large_file_goes_in_chunks_and_resumes(opened: Open) -> None:
 
 @pytest.mark.parametrize("status", [400, 402, 403, 404, 405, 409, 410, 422, 451, 501])
 async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open, status: int) -> None:
-    """With which status an account without chunks is told so is not shown (spec 002, Errors, Service E)."""
+    """The status that refuses chunks to an account without them is not shown (spec 002, Errors, Service E)."""
     tenant = opened()
     tenant.faults.add([{"match": "POST /v2/uploads/chunks/start", "do": f"status:{status}"}])
     service = tenant.connect()

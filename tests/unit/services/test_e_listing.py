@@ -135,7 +135,7 @@ async def test_what_is_purged_during_a_listing_is_no_loss(opened: Open) -> None:
 
 
 def purge(tenant: Tenant, identity: str) -> None:
-    """Away for good, as an administrator does it."""
+    """Deleted permanently, as an administrator does it."""
     with httpx.Client(
         base_url=tenant.served.url, headers={"Authorization": f"Bearer {TOKEN['token']}"}, verify=False
     ) as http:

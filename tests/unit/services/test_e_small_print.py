@@ -1,4 +1,4 @@
-"""Small print of service E: what was given and is taken back, names, waiting as told."""
+"""Small print of service E: what was set and is cleared, names, waiting as requested."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ async def test_a_release_that_cannot_expand_tags_is_asked_without_them(opened: O
 
 
 async def test_a_file_whose_size_is_listed_in_kilobytes_does_not_arrive_empty(opened: Open) -> None:
-    """Wire E 4: a known failure is a 200 without a byte, and older servers tell sizes in kB alone."""
+    """Wire E 4: a known failure is a 200 without a byte, and older servers list sizes in kB alone."""
     tenant = opened(asset(1), variant="older")
     service = tenant.connect(read_only=True)
     (file,) = (await only(service)).versions

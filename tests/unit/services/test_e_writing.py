@@ -183,7 +183,7 @@ class Unheeding(ProfilesService):
 
 @pytest.mark.parametrize("patch", [Patch(tags_add=frozenset({"b"})), Patch(tags_remove=frozenset({"a"}))])
 async def test_tags_that_have_no_effect_are_refused(opened: Open, patch: Patch) -> None:
-    """The service answers 2xx to a body that it does not understand."""
+    """The service returns 2xx for a body that it does not understand."""
     tenant = opened()
     service = tenant.connect()
     made = await created(service, draft(tags=frozenset({"a"})))
@@ -193,7 +193,7 @@ async def test_tags_that_have_no_effect_are_refused(opened: Open, patch: Patch) 
 
 
 async def test_a_tag_is_written_in_another_case(opened: Open) -> None:
-    """Whether the service tells cases apart is documented nowhere."""
+    """Whether the service distinguishes cases is documented nowhere."""
     tenant = opened()
     service = tenant.connect()
     made = await created(service, draft(tags=frozenset({"harbour", "sea"})))

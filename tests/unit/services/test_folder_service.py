@@ -190,7 +190,7 @@ async def test_two_connections_see_what_the_other_wrote(tmp_path: Path) -> None:
     )
     assert {entry.id for entry in await everything(one)} == {entry.id for entry in await everything(two)} == set(made)
     await one.update(made[0], Patch(status="archived"))
-    await one.close()  # writes the catalogue anew, without the old line
+    await one.close()  # writes the catalogue again, without the old line
     assert (await two.fetch(made[0])).status == "archived"
     await two.update(made[0], Patch(status="draft"))
     assert (await one.fetch(made[0])).status == "draft"

@@ -28,7 +28,7 @@ C = "c_brandlibrary"
 
 
 def said_in(steps: MemoryJournal) -> IsReferenced:
-    """As the store answers for steps of work that goes on."""
+    """As the store responds for journal entries of work that will be resumed."""
 
     async def recorded(text: str) -> bool:
         return text in json.dumps([result for result, _ in steps.done.values()])
@@ -37,7 +37,7 @@ def said_in(steps: MemoryJournal) -> IsReferenced:
 
 
 async def nowhere(text: str) -> bool:
-    """No work goes on with anything."""
+    """No work is resumed."""
     return False
 
 
@@ -100,7 +100,7 @@ async def opened() -> AsyncIterator[Opened]:
 
 @pytest.mark.parametrize("size", [4, 2500], ids=["whole", "in parts"])
 async def test_a_record_made_in_a_crash_is_resumed_where_its_links_were_stored(opened: Opened, size: int) -> None:
-    """It was put into the bin, and made anew, though nothing was lost but our word that it was made."""
+    """It was put into the bin, and created again, though nothing was lost but our record that it was made."""
     credentials, steps, given = (
         MemoryCredentialStore(),
         MemoryJournal(blow_at=2),
@@ -137,7 +137,7 @@ async def test_parts_of_an_upload_that_nobody_resumes_are_cancelled(opened: Open
 
 
 async def test_an_upload_whose_links_ended_is_cancelled_before_its_record_is_trashed(opened: Opened) -> None:
-    """Its parts would lie in the storage for good: no call tells of them (wire D 6.3)."""
+    """Its parts would lie in the storage permanently: no call lists them (wire D 6.3)."""
     opened.script.vanish = 1
     await opened.connect(credentials=MemoryCredentialStore()).create(
         draft(), Bytes("src-1.jpg", bytes(2500), known=True), MemoryJournal()

@@ -1,4 +1,4 @@
-"""A bug in an adapter is ours: it is never reported as an answer of the service."""
+"""A bug in an adapter is ours: it is never reported as a response of the service."""
 
 from __future__ import annotations
 

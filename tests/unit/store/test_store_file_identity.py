@@ -28,7 +28,7 @@ HOLDER = (
 )
 
 
-@pytest.mark.skipif(not lock_holder.LOCKS.exists(), reason="this system does not tell who holds a file")
+@pytest.mark.skipif(not lock_holder.LOCKS.exists(), reason="this system does not show who holds a file")
 async def test_another_process_that_holds_the_file_is_named_and_we_are_not(tmp_path: Path) -> None:
     store = await SqlStore.open(tmp_path / "job.db", SystemClock())
     await store.set_meta("k", 1)
@@ -101,7 +101,7 @@ async def test_a_state_that_cannot_be_rescued_is_reported(tmp_path: Path, monkey
 def test_a_quota_is_a_full_disk_though_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[DamSyncError]
 ) -> None:
-    """SQLite tells nothing but an error of the disk."""
+    """SQLite reports nothing but an error of the disk."""
 
     def probing(**_: object) -> object:
         if code:
@@ -139,7 +139,7 @@ except sqlite3.Error as error:
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="this system has no limit on the size of files")
 @pytest.mark.parametrize("limit", [40_000, 300_000, 1_000_000])
 def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path, limit: int) -> None:
-    """SQLite tells nothing but an error of the disk, also where it has removed its log before anybody looks."""
+    """SQLite reports nothing but an error of the disk, also where it has removed its log before anybody looks."""
     command = [sys.executable, "-c", LIMITED, str(tmp_path / "job.db"), str(limit)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert told[:2] == ["DiskFull", "1"]

@@ -142,7 +142,7 @@ def test_the_migrations_make_the_tables_that_the_models_describe(tmp_path: Path)
 
 
 def test_the_queue_is_read_by_its_indexes(tmp_path: Path) -> None:
-    """What is settled costs nothing when the next work is looked for."""
+    """What is complete costs nothing when the next work is looked for."""
     engine = engine_of(tmp_path / "job.db")
     with engine.connect() as c:
         migrate(c)

@@ -1,4 +1,4 @@
-"""A power cut: what was answered is there, and nothing half, wherever the writing of what came after stopped.
+"""A power cut: what was acknowledged is there, and nothing in part, wherever the writing of what came after stopped.
 
 The disk is taken to keep all that was flushed, and of what was written since any part, in any order, torn anywhere.
 """
@@ -35,7 +35,7 @@ Content = tuple[list[tuple[object, ...]], ...]
 
 @dataclass(frozen=True)
 class Disk:
-    """File and log as they lay there when a commit was answered, and what the file says."""
+    """File and log as they lay there when a commit was acknowledged, and what the file says."""
 
     file: bytes
     log: bytes
@@ -65,7 +65,7 @@ def taken(store: SqlStore, folder: Path) -> Disk:
 
 
 async def disks(folder: Path, commits: int, storage: Storage | None = None) -> list[Disk]:
-    """What lay on the disk at each of so many answers."""
+    """What lay on the disk at each of so many commits."""
     store = await SqlStore.open(folder / "job.db", SystemClock(), storage=storage)
     run = (await store.begin("museum", "run")).id
     found = [taken(store, folder / "look")]
@@ -137,7 +137,7 @@ async def test_what_was_acknowledged_is_there_wherever_the_next_commit_is_cut(tm
 
 
 async def test_what_was_acknowledged_is_there_when_the_log_was_being_moved_into_the_file(tmp_path: Path) -> None:
-    """Every page of the file that is in the log may be torn: the log is not begun anew before the file is flushed."""
+    """Every page of the file that is in the log may be torn: the log is not restarted before the file is flushed."""
     found = await disks(tmp_path, 2)
     last = found[-1]
     page = struct.unpack(">I", last.log[8:12])[0]
@@ -158,7 +158,7 @@ async def test_a_restarted_log_does_not_restore_what_its_rest_still_holds(
 ) -> None:
     found = await disks(tmp_path, 4, Storage(engine=partial(engine_of, wal_pages=12)))
     begun = [number for number in range(1, len(found)) if found[number].log[16:24] != found[number - 1].log[16:24]]
-    assert begun, "the log was never begun anew"
+    assert begun, "the log was never restarted"
     for number in begun:
         before, after = found[number - 1], found[number]
         for log in _restarts(before.log, after.log):

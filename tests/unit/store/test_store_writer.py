@@ -1,4 +1,4 @@
-"""The two lanes: many callers share a commit, each gets its own answer, a kill loses nothing that was answered."""
+"""Reads and writes: many callers share a commit, each gets its own result, a kill loses nothing acknowledged."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ async def test_a_job_whose_caller_was_stopped_logs_nothing(store: SqlStore, capl
 
 
 async def test_a_job_that_waits_for_room_is_refused_when_the_store_is_closed(store: SqlStore) -> None:
-    """Nobody would answer it any more."""
+    """Nobody would complete it any more."""
     writer = store._database.writer
     assert writer is not None
     writer._room = asyncio.Semaphore(0)

@@ -1,4 +1,4 @@
-"""A change of an answer can be made again of another answer, so that a run can be repeated with some of its changes."""
+"""A change of a response can be made again of another response, so that a run is repeated with some of its changes."""
 
 from __future__ import annotations
 

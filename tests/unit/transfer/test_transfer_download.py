@@ -1,4 +1,4 @@
-"""Downloads resume by range, skip through answers without one, and notice every wrong length."""
+"""Downloads resume by range, skip through responses without one, and notice every wrong length."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_an_empty_file_that_has_bytes_after_all() -> None:
 
 @pytest.mark.parametrize("stops", [2, None])
 async def test_a_response_of_another_length_is_requested_again(stops: int | None) -> None:
-    """A proxy in front of the store may answer with a page of its own, and break."""
+    """A proxy in front of the store may respond with a page of its own, and break."""
     source = source_of(DATA, Opening(size=1_000, stops=stops))
     assert await drain(source) == DATA
     assert source.offsets == [0, 0]

@@ -1,4 +1,4 @@
-"""Uploads in one request are sent once; what a lost answer made is looked for."""
+"""Uploads in one request are sent once; what a lost response made is looked for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Post:
         self.sent.append(content.name)
         if self.lose:
             self.lose = False
-            raise Transient("the answer was lost")
+            raise Transient("the response was lost")
         return f"handle {len(self.sent)}"
 
 

@@ -1,4 +1,4 @@
-"""Spool files are the owner's alone, gone after use and after a crash, and say when the disk is full."""
+"""Spool files are the owner's alone, removed after use and after a crash, and say when the disk is full."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def test_a_state_that_cannot_be_written_stops_no_run(universe: Universe, tmp_pat
 
 
 def test_a_month_of_trouble(universe: Universe, tmp_path: Path) -> None:
-    """Outages, restarts, busy states and machines that sleep: whatever happens, the job runs again within a day."""
+    """Outages, restarts, busy states and computers that sleep: whatever happens, the job runs again within a day."""
     world = World(universe, write(tmp_path, "{every: 6h, jitter: 20m, zone: Europe/Paris}"), works)
     trouble = [Transient("outage"), StoreBusy("busy"), StopRequested("the limit of 9 calls is reached"), None, None]
 

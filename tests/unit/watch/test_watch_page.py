@@ -64,7 +64,7 @@ async def first_events(url: str, number: int = 2) -> dict[str, Any]:
         return found
 
 
-# -- who is answered ---------------------------------------------------------------------------------------------------
+# -- who gets a response -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/", "/page.css", "/page.js"])

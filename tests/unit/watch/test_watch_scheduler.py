@@ -235,7 +235,7 @@ def test_a_month_with_outages_restarts_and_clock_changes(table: Timetable, begin
             assert decide(table, record, decision.at - timedelta(microseconds=1)).at == decision.at
             assert decision.at - now <= 7 * DAY, "nothing is planned further away than the schedule goes"
             now = decision.at
-        if rng.random() < 0.03:  # the machine sleeps, or the process is gone
+        if rng.random() < 0.03:  # the computer sleeps, or the process has ended
             now += rng.random() * DAY
             record = WatchRecord.of_json(record.as_json(), now)
         if rng.random() < 0.02:  # the clock is set back

@@ -1,4 +1,4 @@
-"""Deliveries to `watch`: bounded, counted, stored before they are answered; failures leave names waiting."""
+"""Deliveries to `watch`: bounded, counted, stored before the response; failures leave names waiting."""
 
 from __future__ import annotations
 
