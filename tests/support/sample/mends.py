@@ -144,4 +144,4 @@ def main(number: int = MENDS, revision: str = "HEAD") -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])
+    main(int(sys.argv[1]) if sys.argv[1:] else MENDS, *sys.argv[2:3])
