@@ -12,6 +12,12 @@ export DAM_SYNC_SEED := $(or $(SEED),$(DAM_SYNC_SEED),1)
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SHARED := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 SUITES := tests --ignore tests/benchmarks --ignore tests/house
+# Tests flush their states to the disk as the product does, which costs least in memory: files of tests go there if it
+# has room for 4 GB.
+ROOM := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
+ifneq ($(ROOM),)
+test test-more test-all costs conformance sim sim-mutants fuzz e2e: export TMPDIR := $(ROOM)
+endif
 
 .PHONY: help setup fmt check test test-more test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 
