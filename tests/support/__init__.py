@@ -1,1 +1,1 @@
-"""What several tests share."""
+"""What several tests share; `README.md` is the index."""

@@ -17,14 +17,14 @@ from tests.support.network.raw_server import free_port
 from tests.support.programs import NOWHERE, Program
 
 WORKERS = 2
-UP_SECONDS = 120  # a busy machine
+UP_SECONDS = 120  # of a busy host
 HERE = "127.0.0.1"
 Process = Program | subprocess.Popen[bytes]
 
 
 @dataclass
 class Cluster:
-    """Processes of this machine, without certificates. A context manager."""
+    """Processes of this host, without certificates. A context manager."""
 
     url: str = ""
     scheduler: Process | None = None
@@ -39,7 +39,7 @@ class Cluster:
         self.stop()
 
     def start(self) -> None:
-        """Start all of it, at the address that it had before."""
+        """Start all of it, at the URL that it had before."""
         if not self.url:
             self.url = f"tcp://{HERE}:{free_port()}"
         port = self.url.rpartition(":")[2]
@@ -68,7 +68,7 @@ class Cluster:
         self.scheduler.wait()
 
     def restart(self) -> None:
-        """All of it, at the same address."""
+        """All of it, at the same URL."""
         self.stop()
         self.start()
 

@@ -139,7 +139,7 @@ class Forking:
         return subprocess.CompletedProcess(command, done["code"], done["out"])
 
     def ask(self, order: Order) -> dict[str, Any]:
-        """An order as it goes over the line, and the answer."""
+        """Send an order; returns the response."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -160,7 +160,7 @@ def _start(order: Order) -> dict[str, Any]:
             os.dup2(os.open(order["pipes"][stream], os.O_WRONLY), number)
         os.chdir(order["folder"])
         os.environ.update(order["environment"])
-        tempfile.tempdir = None  # looked for anew
+        tempfile.tempdir = None  # looked for again
         _bound(order)
         small_jobs.FASTER = order["faster"]
         code = _command(order["arguments"])

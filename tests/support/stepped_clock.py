@@ -25,11 +25,11 @@ class StillClock:
 class SteppedClock:
     """Time stands still until it is moved.
 
-    `await clock.advance(s)` wakes sleepers in order of their time, each at its own instant. With `auto=True` time jumps
+    `await clock.advance(s)` wakes sleepers in order of their time, each at its own time. With `auto=True` time jumps
     to the next sleeper by itself as soon as nothing else is ready to run; what waits for a socket or a thread does not
     count as ready, so use it where sleepers are all there is to wait for, or where the jump does no harm.
 
-    `slept` are the seconds asked for, in order. `chances` are given out in turn, over and over.
+    `slept` are the seconds asked for, in order. `chances` are returned in turn, over and over.
     """
 
     def __init__(self, start: datetime = START, *, auto: bool = False, chances: tuple[float, ...] = (0.5,)) -> None:
@@ -86,7 +86,7 @@ class SteppedClock:
         self._elapsed = until
 
     def skip(self, seconds: float) -> None:
-        """Time passes and nobody is woken: the process was busy, or the machine asleep."""
+        """Time passes and nobody is woken: the process was busy, or the computer asleep."""
         self._elapsed += seconds
 
     def _wake_next(self) -> None:

@@ -90,7 +90,7 @@ def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant
     trial: Profile = profile_of(kind)
     options = {**trial.emulated, **trial.demo_emulated, **QUICK, **more}
     if discover()[kind].capabilities.limits.pace.per_second is not None:
-        del options["rate"]  # as documented: a run must keep to it without being told
+        del options["rate"]  # as documented: a run must keep to it without being configured to
     clock = small_jobs.CLOCK if isinstance(small_jobs.CLOCK, small_jobs.FastClock) else None
     tenant = emulated(kind, records, None, clock, **options)
     try:
@@ -144,7 +144,7 @@ def verified(pair: Pair) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What the state says of a run. losses: paths of what was told of each source asset, refused relations too; twins:
+    """What the state says of a run. losses: paths of the losses of each source asset, refused relations too; twins:
     what each became; parked: causes; steps: the writes, by source asset."""
 
     losses: Mapping[str, Sequence[str]]

@@ -27,7 +27,7 @@ class Seen:
 
     @classmethod
     def of(cls, tenant: Tenant) -> Seen:
-        """As the emulated service tells it."""
+        """As the emulated service reports it."""
         told = tenant.ask("/_emulator/audience")
         now = {asset: sight_of(viewers) for asset, viewers in told["now"].items()}
         opened = defaultdict(list)

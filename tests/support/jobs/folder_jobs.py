@@ -24,7 +24,7 @@ PARTS = ("versions", "attachments")
 
 @dataclass(frozen=True)
 class InFolder:
-    """A folder as one side of a job; goes where `Emulated` goes."""
+    """A folder as source or target of a job; goes where `Emulated` goes."""
 
     path: Path
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -48,17 +48,17 @@ class InFolder:
         return [row for row in self.records if row["record"] == "asset"]
 
     def bytes_of(self, file: Row) -> bytes:
-        """A file of an asset, wherever it lies."""
+        """A file of an asset, wherever it is."""
         return self.place_of(file).read_bytes()
 
     def place_of(self, file: Row) -> Path:
-        """Where it lies."""
+        """Where it is."""
         name = str(file["file"])
         path = self.path / "data" / "files" / name
         return path if path.exists() else self.path / "data" / "trash" / name
 
     def rows(self) -> Iterator[Row]:
-        """Assets as the emulated services tell the truth about theirs: digests and sizes are those of the bytes."""
+        """Assets as the emulated services give the ground truth of theirs: digests and sizes are those of the bytes."""
         records = self.records
         localized = {row["key"] for row in records if row["record"] == "vocabulary" and row.get("localized")}
         terms = {row["id"]: row for row in records if row["record"] == "term"}
@@ -132,7 +132,7 @@ class FolderTenant(Tenant):
         self.side = InFolder(path, {"bag": "off"})
 
     def ask(self, path: str, body: Any = None) -> Any:
-        """What the control pages of an emulator would say."""
+        """What the control pages of an emulator would return."""
         if path == "/_emulator/assets":
             return list(self.side.rows())
         if path == "/_emulator/audience":
@@ -155,7 +155,7 @@ Side = Emulated | InFolder
 
 
 def side_of(kind: str, tenant: Tenant, options: Mapping[str, Any]) -> Side:
-    """A tenant as one side of a job."""
+    """A tenant as source or target of a job."""
     return tenant.side if isinstance(tenant, FolderTenant) else Emulated(kind, tenant.url, options)
 
 

@@ -1,4 +1,4 @@
-"""A large file that is killed on its way and goes on: what both e2e tests and benchmarks look at."""
+"""A run that is killed while it sends a large file, and resumed: what both e2e tests and benchmarks look at."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHUNK = "POST /v2/uploads/chunks/upload"
 START = "POST /v2/uploads/chunks/start"
 POLL = 0.05
 PATIENCE = 600.0
-RECORDING = 0.3  # seconds for the answers already given to be recorded
+RECORDING = 0.3  # seconds for the responses already received to be recorded
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One side of a job, opened as somebody who works there does."""
+"""The source or the target of a job, opened as somebody who works there does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEMORY = 1 << 24
 
 @asynccontextmanager
 async def opened_side(job: Path, role: str, options: RunOptions, *, read_only: bool = False) -> AsyncIterator[Service]:
-    """The service of one side, probed, and closed in the end."""
+    """The service of this role, probed, and closed in the end."""
     service = await connect(job_of(job, options.connectors), role, options, MemoryBudget(MEMORY), read_only=read_only)
     try:
         await service.probe()

@@ -64,7 +64,7 @@ class FastClock(SystemClock):
 
 CLOCK: Clock = SystemClock()  # of the commands of this process
 STORAGE = SHARED
-NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy machine is no standing still
+NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy host is no standing still
 
 
 def options(**given: Any) -> RunOptions:
@@ -98,7 +98,7 @@ class Meanwhile(Fault):
 
 
 def photo(number: int, size: int = 900, name: str = "", **fields: Any) -> Record:
-    """A published picture with a made-up file."""
+    """A published picture with a generated file."""
     name = name or f"photo-{number}.jpg"
     return {
         "record": "asset",
@@ -173,7 +173,7 @@ class Small:
         return self.ran("run", "--json", "--no-progress", *options, code=code)
 
     def parked(self) -> list[Record]:
-        """What `errors` tells of each parked asset; every one says what to do."""
+        """What `errors` reports of each parked asset; every one says what to do."""
         rows: list[Record] = self.ran("errors", "--json", code=0).data["assets"]
         assert all(row["message"] and row["hint"] for row in rows), rows
         return rows
@@ -194,7 +194,7 @@ class Small:
         self.pair.job.write_text(f"{text}policy: {{exposure: {{{', '.join(rules)}}}}}\n", encoding="utf-8")
 
     def faulty(self, *lines: Mapping[str, Any], side: str = "source") -> None:
-        """Script faults of one side."""
+        """Script faults of the source or the target."""
         (self.pair.source if side == "source" else self.pair.target).add_faults(*lines)
 
     def meanwhile(self, match: str, nth: int, act: Callable[[], object]) -> None:
@@ -297,7 +297,7 @@ def small(
     limits: Mapping[str, Limits | None] | None = None,
     **options: Any,
 ) -> Iterator[Small]:
-    """Two tenants with the made-up museum's schemas. `mapping`: what to replace in the demonstration's mapping;
+    """Two tenants with the generated museum's schemas. `mapping`: what to replace in the demonstration's mapping;
     `source` and `target`: more records of their catalogues; limits: of services; the options are those of `pair`."""
     text = MAPPING.read_text(encoding="utf-8")
     for old, new in mapping:

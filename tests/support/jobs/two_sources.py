@@ -53,7 +53,7 @@ class Merged:
 
     @property
     def creates(self) -> int:
-        """Calls that create terms and containers, as far as their endpoints tell, which the target has received."""
+        """Calls that create terms and containers, as far as their endpoints show, which the target has received."""
         calls = self.target.calls.items()
         return sum(number for call, number in calls if not call.startswith("GET ") and any(w in call for w in WORDS))
 

@@ -1,4 +1,4 @@
-"""What a migration did not bring over and nobody told: two rows of the ground truth, one of each side."""
+"""What a migration did not bring over and did not report: two rows of the ground truth, of source and target."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ BETWEEN = "; "  # what a suggested mapping joins several values with
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What to compare. names: of fields; dates: fields of the target alone, by what of an asset they take; prefixes:
-    before the names at either side; twins: ids at the target by ids at the source; kinds: of relations likewise, where
-    they differ."""
+    before the names at source and target; twins: ids at the target by ids at the source; kinds: of relations likewise,
+    where they differ."""
 
     names: Sequence[str]
     dates: Mapping[str, str]
@@ -30,7 +30,7 @@ class Comparison:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def lost_silently(self, source: Row, target: Row, losses: Iterable[str]) -> list[str]:
-        """What the target's row has not, has otherwise or has too much, and no named loss tells."""
+        """What the target's row has not, has otherwise or has too much, and no named loss reports."""
         told = frozenset(losses)
         found = [*self._fields(source, target, told), *self._terms(source, target, told), *self._dates(source, target)]
         found += [*_files(source, target, told), *_sets(source, target, told), *_rights(source, target, told)]
@@ -128,7 +128,7 @@ def _placements(source: Row, target: Row, told: frozenset[str]) -> Iterator[str]
 
 
 def _but_for(value: Any, path: str, told: frozenset[str]) -> Any:
-    """A value without the languages of which a loss was told."""
+    """A value without the languages of which a loss was reported."""
     match value:
         case {"texts": by_locale}:
             return {"texts": {locale: text for locale, text in by_locale.items() if f"{path}.{locale}" not in told}}
@@ -176,7 +176,7 @@ def _joined(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without markup; a day of an instant; yes for true; a row as such."""
+    """Without markup; a day of a timestamp; yes for true; a row as such."""
     text = BETWEEN.join(_of_json(part) for part in text.split(BETWEEN))
     text = " ".join(unescape(TAG.sub("", unescape(text))).split())
     day = DAY.match(text)

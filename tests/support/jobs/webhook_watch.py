@@ -1,4 +1,4 @@
-"""A `watch` in this process, whose address an emulated source calls when something changes there."""
+"""A `watch` in this process, whose URL an emulated source calls when something changes there."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tests.support.libraries.every_feature import OWN_MARKS, receiving, titled
 from tests.support.network.raw_server import free_port
 
 SECRETS = {"d_templates": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
-PATIENCE = 60.0  # seconds of this machine; it may be busy
+PATIENCE = 60.0  # seconds of this host; it may be busy
 
 
 @contextmanager
 def webhooked_pair(folder: Path, source: str, target: str, deliveries: str = "normal", **more: Any) -> Iterator[Pair]:
-    """Two tenants and a job with webhooks, which runs once and then only when it is told of a change."""
+    """Two tenants and a job with webhooks, which runs once and then only when a change is delivered."""
     secret = folder / "hook"
     secret.write_text(SECRETS.get(source, "a long random text"), encoding="utf-8")
     address = f"127.0.0.1:{free_port()}"

@@ -9,7 +9,7 @@ from dam_sync.model.values import Json
 from tests.conformance.catalogue import FULL, LINK, SCHEMA, asset, field
 from tests.conformance.drafts import KEYS
 
-OWN_MARKS = "srckey"  # the conformance catalogue's field for marks: kept free for ours
+OWN_MARKS = "srckey"  # the conformance catalogue's field for markers: kept free for ours
 NAMES = (*KEYS, "artist", "sizes")  # the fields whose values are compared
 DATES = {"created": "created_at"}  # fields of the receiving tenant that take what an asset has besides its fields
 GROWN = "grown.tif"
@@ -70,7 +70,7 @@ def titled(number: int, **fields: Json) -> Json:
 
 
 def full() -> Json:
-    """The conformance suite's fullest asset, with persons, a field set, and what a machine saw."""
+    """The conformance suite's fullest asset, with persons, a field set, and tags of a recognition service."""
     rows = [{"row": {"part": "frame", "length": 12.5}}, {"row": {"part": "glass", "length": 3}}]
     fields = {**FULL["fields"], "artist": [{"person": PEOPLE[0]}, {"person": PEOPLE[1]}], "sizes": rows}
     return {**FULL, "fields": fields, "machine_tags": ["harbour wall", "boat"]}
@@ -99,7 +99,7 @@ def awkward(number: int) -> Json:
 
 
 def later(number: int) -> Json:
-    """Published later, gone even later; three versions."""
+    """Published later, expired even later; three versions."""
     versions = [_file("later.jpg", 600 + n, 60 + n) for n in range(3)]
     rights = {"groups": ["public"], "release_at": "2021-06-01T00:00:00Z", "expires_at": "2045-06-01T00:00:00Z"}
     return asset(number, filename="later.jpg", fields=titled(number), versions=versions, rights=rights)

@@ -1,4 +1,5 @@
-"""A library that any service holds, between any two of them, with the API calls of each side beside the least."""
+"""A library that any service holds, between any two of them, with the API calls to source and target beside the
+least."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ START = datetime(2020, 1, 1, tzinfo=UTC)
 ASSETS = 1_000
 MOST = 1.10
 EXACT = 0.01  # by how much an estimate may be off, as a part of what was sent
-TEXTS = ("title", "note", "place", "credit")  # fields beside the mark, one value each
+TEXTS = ("title", "note", "place", "credit")  # fields beside the marker, one value each
 TAGS = ("bulk", "north", "south")
 MARK = "srckey"
 QUICK = {"lag": 0.2, "rate": None}
@@ -73,7 +74,7 @@ class Counted:
         return self._measured("run")
 
     def compare(self, side: str, title: str, planned: Report, least: Calls) -> Calls:
-        """What one side was sent, beside the least and the estimate. Fails where it is above `MOST` times the least,
+        """What one service was sent, beside the least and the estimate. Fails where it is above `MOST` times the least,
         where the estimate is off by more than `EXACT`, or where a call was refused."""
         tenant: Tenant = getattr(self.pair, side)
         sent = Counter(tenant.calls)

@@ -1,4 +1,4 @@
-"""What a run sent and was answered, kept in a file, so that something else can send the same again."""
+"""What a run sent and the responses that it got, in a file, so that something else can send the same again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Once(httpx.AsyncByteStream):
 
 
 def record(job: Path, to: Path) -> int:
-    """Run a job in this process and keep what it sent and was answered; how many assets it created."""
+    """Run a job in this process and keep its requests and responses; how many assets it created."""
 
     async def run() -> int:
         transport = RecordingTransport()

@@ -1,4 +1,4 @@
-"""The requests of a recording sent again to a server that answers as recorded:
+"""The requests of a recording sent again to a server that responds as recorded:
 `python -m tests.support.measuring.replayed_requests`.
 
 The server is a few lines on bare sockets. The client is a loop of httpx on httpx-aiohttp, with nothing of the product:
@@ -29,7 +29,7 @@ LENGTH = b"content-length:"
 
 
 class Answering(asyncio.Protocol):
-    """Answers each request as recorded; several recorded answers to the same request come in their order."""
+    """Responds to each request as recorded; several recorded responses to the same request come in their order."""
 
     def __init__(self, answers: dict[bytes, deque[bytes]]) -> None:
         self._answers = answers
@@ -42,7 +42,7 @@ class Answering(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer as many requests as are complete."""
+        """Respond to as many requests as are complete."""
         self._data += data
         while (end := self._data.find(b"\r\n\r\n")) >= 0:
             head = self._data[:end].lower()
@@ -76,7 +76,7 @@ def _bytes(each: Exchange) -> bytes:
 
 
 async def replay(path: Path, port: int) -> float:
-    """CPU seconds of a bare loop that sends what was recorded, 16 at once, and reads every answer."""
+    """CPU seconds of a bare loop that sends what was recorded, 16 at once, and reads every response."""
     exchanges = recorded(path)
     async with httpx.AsyncClient(
         transport=AiohttpTransport(), base_url=f"http://127.0.0.1:{port}", trust_env=False

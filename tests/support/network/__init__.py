@@ -1,1 +1,1 @@
-"""HTTP clients with transports of a test's own, and servers on sockets of this machine."""
+"""HTTP clients with transports of a test's own, and servers on sockets of this host."""

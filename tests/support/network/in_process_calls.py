@@ -27,12 +27,12 @@ class InProcessCalls:
         self.network.hosts[served.url] = self.network.hosts[served.storage_url] = app or served.app
 
     def remove(self, served: Served) -> None:
-        """One less, before it ends: others may get its addresses."""
+        """One less, before it ends: others may get its URLs."""
         del self.network.hosts[served.url], self.network.hosts[served.storage_url]
 
 
 class _Street(Network):
-    """Always fine weather."""
+    """Without faults."""
 
     async def carry(self, outgoing: httpx.Request) -> Reply:
         """See `Network.carry`."""

@@ -1,4 +1,4 @@
-"""A proxy on a free port of this machine: every tunnel it is asked for leads to one server, whatever the host."""
+"""A proxy on a free port of this computer: every tunnel it is asked for leads to one server, whatever the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 class Proxy:
     """An async context manager. `seen`: the first lines it was sent, `told`: their headers, names in lower case.
-    status: what it answers instead of opening a tunnel."""
+    status: its response instead of opening a tunnel."""
 
     def __init__(self, port: int, *, status: int = 200) -> None:
         self._port, self._status = port, status

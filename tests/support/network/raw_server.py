@@ -1,4 +1,4 @@
-"""A server of raw HTTP/1.1 on a free port of this machine: says what a test wants, notes what it saw."""
+"""A server of raw HTTP/1.1 on a free port of this computer: says what a test wants, notes what it saw."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One answer. `length` is announced instead of the true one; None announces none (the end of the connection is
+    """One response. `length` is announced instead of the true one; None announces none (the end of the connection is
     the end of the body). then: `keep` the connection, `close` it in order or `reset` it. blocks: the body in pieces
-    with `gap` seconds between. silent: no answer at all."""
+    with `gap` seconds between. silent: no response at all."""
 
     status: int = 200
     body: bytes = b""
@@ -54,7 +54,7 @@ Handler = Callable[[Seen], "Said | Awaitable[Said]"]
 
 
 def said(data: Any, status: int = 200, **headers: str) -> Said:
-    """A JSON answer; underscores in header names are hyphens."""
+    """A JSON response; underscores in header names are hyphens."""
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return Said(status, json.dumps(data).encode(), {"Content-Type": "application/json", **named})
 
@@ -145,14 +145,14 @@ class RawServer:
 
 
 def in_turn(*answers: Said) -> Handler:
-    """Each answer once, the last for ever."""
+    """Each response once, the last again and again."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
 
 @asynccontextmanager
 async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
-    """The address of a server that says these words to whatever comes first, reads on for a while and hangs up."""
+    """The URL of a server that says these words to whatever comes first, reads on for a while and hangs up."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
@@ -169,7 +169,7 @@ async def no_http(words: bytes, linger: float = 0.0) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def dripping(first: bytes, drop: bytes, gap: float) -> AsyncIterator[str]:
-    """The address of a server that answers with `first` and then with `drop` again and again."""
+    """The URL of a server that responds with `first` and then with `drop` again and again."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -189,7 +189,7 @@ async def dripping(first: bytes, drop: bytes, gap: float) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def _talking(talk: Talk) -> AsyncIterator[tuple[str, set[asyncio.Task[None]]]]:
-    """The address of a server that talks so to each client until it is hung up on, and its conversations, which end
+    """The URL of a server that talks so to each client until it is hung up on, and its conversations, which end
     with the block."""
     tasks: set[asyncio.Task[None]] = set()
 

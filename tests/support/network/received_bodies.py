@@ -1,4 +1,4 @@
-"""What arrives at an emulated service, body by body, so that a test can tell which part of a file travelled twice."""
+"""What arrives at an emulated service, body by body, so that a test can see which part of a file travelled twice."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 SIZES = {"desktop": (1280, 900), "phone": (360, 800)}
-PATIENCE = 120_000.0  # milliseconds; the machine may be busy
+PATIENCE = 120_000.0  # milliseconds; the host may be busy
 LOOK = """() => {
   const parts = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = (color) => {

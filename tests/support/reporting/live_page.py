@@ -1,4 +1,4 @@
-"""A live page over jobs that a test makes up, and the events that it sends."""
+"""A live page over jobs that a test generates, and the events that it sends."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class Tenant:
         return self.found(sort="id", size=1)[0]
 
     def upload(self, data: bytes = b"bytes", name: str = "new.jpg", kind: str = "image/jpeg") -> str:
-        """The address of a temporary file."""
+        """The URL of a temporary file."""
         headers = {"Content-Type": kind, "X-SVC-Base64FileName": base64.b64encode(name.encode()).decode()}
         answer = self.http.post("/files", content=data, headers=headers)
         assert answer.status_code == 201, answer.text
@@ -176,7 +176,7 @@ class Tenant:
         return next(row["_links"]["self"] for row in rows if row["title"] == title)
 
     def publish(self, media: int, title: str = "Internal") -> httpx.Response:
-        """PUT of a media with another status, whatever the answer."""
+        """PUT of a media with another status, whatever the response."""
         body = self.get(f"/medias/{media}")
         body["_links"]["svc:custom-status"] = self.status(title)
         return self.http.put(f"/medias/{media}", json=body)

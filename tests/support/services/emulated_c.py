@@ -121,7 +121,7 @@ class Rig:
         return [row["attributes"]["name"] for row in self.get(f"/libraries/{self.library}/assets", **params)["data"]]
 
     def uploaded(self, data: bytes = b"hello") -> str:
-        """The address of an object with these bytes."""
+        """The URL of an object with these bytes."""
         request = self.get("/upload_requests")
         assert self.store.put(request["upload_url"], content=data).status_code == 200
         return str(request["object_url"])

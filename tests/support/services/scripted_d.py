@@ -79,7 +79,7 @@ TEMPLATE = {
 
 class ScriptedD:
     """The script. `lag`: seconds the index is behind; `processing`: until a file was looked at; `links`: by primary
-    record; `lost`: answers of creates that never arrive; `vanish`: links that are refused so often."""
+    record; `lost`: responses to creates that never arrive; `vanish`: links that are refused so often."""
 
     def __init__(self, clock: SteppedClock) -> None:
         self.clock = clock
@@ -155,7 +155,7 @@ class ScriptedD:
         own = next((r for r in self.records.values() if identity in (r["objectId"], r["fileId"])), None)
         return [k for k, r in self.records.items() if own and r["originalFileId"] == own["originalFileId"]]
 
-    # -- answers -------------------------------------------------------------------------------------------------------
+    # -- responses -----------------------------------------------------------------------------------------------------
 
     def __call__(self, seen: Seen) -> Said:
         path = urlsplit(seen.target).path

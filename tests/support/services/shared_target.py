@@ -1,4 +1,5 @@
-"""A target that several jobs know, in memory: what they tell each other, and a service that trusts what it has read."""
+"""A target that several jobs know, in memory: what they report to each other, and a service that trusts what it has
+read."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Row = tuple[str, SharedPart, str]
 
 @dataclass
 class Board:
-    """What was told, in order: scope, part and process."""
+    """What was reported, in order: scope, part and process."""
 
     rows: list[Row] = field(default_factory=list)
     open: list[Row] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Shelf:
 
 
 class Trusting:
-    """A connection that creates whatever it has not read or been told of."""
+    """A connection that creates whatever it has not read or learned of."""
 
     capabilities = Capabilities(
         frozenset({Operation.TERMS, Operation.ENSURE_TERM, Operation.CONTAINERS, Operation.ENSURE_CONTAINER})

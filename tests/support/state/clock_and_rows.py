@@ -1,4 +1,4 @@
-"""What the tests of the checkpoint store share."""
+"""Tests of the state: a clock that is set, rows of a listing, and changes behind its back."""
 
 from __future__ import annotations
 

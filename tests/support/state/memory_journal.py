@@ -1,4 +1,4 @@
-"""Steps in memory, with the manners of the durable ones and a fuse that blows at the n-th moment."""
+"""A journal in memory that behaves as the durable one, and a fuse that blows at the n-th moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Crash(Exception):
 
 @dataclass
 class MemoryJournal:
-    """Records survive a Crash: clear `blow_at` and go on. Moments are counted over intents, calls and records."""
+    """Records survive a Crash: clear `blow_at` and continue. Moments are counted over intents, calls and records."""
 
     blow_at: int | None = None
     now: datetime = datetime(2026, 1, 1, tzinfo=UTC)

@@ -133,7 +133,7 @@ class Lessee:
         return False
 
     def on_change(self, changed: Any) -> None:
-        """Never, because nobody tells."""
+        """Never: nobody reports a change."""
 
     async def _sent(self) -> None:
         if self.there:

@@ -1,1 +1,1 @@
-"""The bytes of files: sources of them, and servers that take them, that fail as told."""
+"""The bytes of files: sources of them, and servers that take them, that fail as scripted."""

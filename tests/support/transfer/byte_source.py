@@ -1,4 +1,4 @@
-"""A source of file bytes that breaks, lies and ignores ranges as told."""
+"""A source of file bytes that breaks, lies and ignores ranges as scripted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content that is interrupted at a byte, as by a kill, and goes on the next time it is read."""
+"""Content that is interrupted at a byte, as by a kill, and continues the next time it is read."""
 
 from __future__ import annotations
 

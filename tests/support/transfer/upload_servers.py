@@ -1,4 +1,4 @@
-"""Upload servers in memory, for parts and for ranges, that lose answers and end sessions as told."""
+"""Upload servers in memory, for parts and for ranges, that lose responses and end sessions as scripted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEEK = timedelta(days=7)
 
 @dataclass
 class Faults:
-    """`lost`: calls (`put 2`, `finish`, …) whose answer does not arrive, once each; `fails`: refused before, once."""
+    """`lost`: calls (`put 2`, `finish`, …) whose response does not arrive, once each; `fails`: refused before, once."""
 
     lost: set[str] = field(default_factory=set)
     fails: dict[str, BaseException] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Faults:
     def after(self, call: str) -> None:
         if call in self.lost:
             self.lost.remove(call)
-            raise Transient(f"the answer to {call} was lost")
+            raise Transient(f"the response to {call} was lost")
 
 
 @dataclass
@@ -188,7 +188,7 @@ async def joined(body: Blocks) -> bytes:
 async def crash_and_resume(
     attempt: Callable[[MemoryJournal], Awaitable[Json]], journal: MemoryJournal
 ) -> tuple[Json, int]:
-    """Crash at moment n, for the n of `journal`, then go on to the end; the handle and how often it crashed."""
+    """Crash at moment n, for the n of `journal`, then continue to the end; the handle and how often it crashed."""
     try:
         await attempt(journal)
     except Crash:

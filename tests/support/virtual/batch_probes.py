@@ -1,4 +1,4 @@
-"""What may go wrong with assets that share calls, each case of it as a probe: it tells what it found wrong.
+"""What may go wrong with assets that share calls, each case of it as a probe, which reports what it found wrong.
 
 `test_batches.py` proves that they find nothing, `test_mutants.py` that each finds something once a safeguard is taken
 away.
@@ -42,7 +42,7 @@ Act = Callable[[Reference], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """kinds: source and target; act: what happens, against a move in good weather; skew, network: of the target."""
+    """kinds: source and target; act: what happens, against a move without faults; skew, network: of the target."""
 
     kinds: tuple[str, str]
     act: Act
@@ -50,7 +50,7 @@ class Probe:
     network: type[Network] = Network
 
     def reference(self, folder: Path) -> Reference:
-        """The move in good weather, to be made before a safeguard is taken away."""
+        """The move without faults, to be made before a safeguard is taken away."""
         return Reference.of(SharedSimulation(folder, self.kinds, SEED, skew=self.skew))
 
     def found(self, reference: Reference) -> Iterator[str]:
@@ -82,7 +82,7 @@ def quiet(reference: Reference) -> Iterator[str]:
 
 
 def batches_of(move: Move) -> Iterator[str]:
-    """Upload batches that lie about."""
+    """Orphaned upload batches."""
     for kind, number in kinds(move.target).items():
         yield f"left in the target: {number} of {kind}"
 

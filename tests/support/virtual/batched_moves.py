@@ -47,9 +47,9 @@ BEFORE: Final = "2025-12-01T00:00:00Z"
 
 
 def shared_library(*, identical: bool = False) -> list[Json]:
-    """Ten assets of one place: two that differ in everything, two with files of one name, two with one title, and two
-    pairs of which only the values differ, and the bytes unless they are `identical`. Of what several calls create, not
-    every second one of a pair can be the first."""
+    """Ten assets of one container: two that differ in everything, two with files of one name, two with one title, and
+    two pairs of which only the values differ, and the bytes unless they are `identical`. Of what several calls create,
+    not every second one of a pair can be the first."""
     rows = [of_place(number, title) for number, title in TITLES.items()]
     if identical:
         for row, number in zip(rows, TITLES, strict=True):
@@ -59,7 +59,7 @@ def shared_library(*, identical: bool = False) -> list[Json]:
 
 
 def strangers(now: str) -> list[Json]:
-    """What other people have in that place. Of each of our assets there is one with its name and its file that was
+    """What other people have in that container. Of each of our assets there is one with its name and its file that was
     created long ago, and of those of `now` one with its name and one with its file."""
     found = []
     for number, title in TITLES.items():
@@ -90,7 +90,7 @@ def of_place(number: int, title: str, **more: Any) -> Json:
 
 @dataclass
 class SharedSimulation(Simulation):
-    """Moves the shared library to a place where strangers have assets, by a clock that is ahead of ours by `skew`
+    """Moves the shared library to a container where strangers have assets, by a clock that is ahead of ours by `skew`
     seconds. Assets of C are named by their titles, so that files of one name share a call."""
 
     skew: float = 0.0

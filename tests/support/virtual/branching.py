@@ -1,4 +1,5 @@
-"""Crashes in children of one process: it goes on as if nothing had been, while in each child it ends at another moment.
+"""Crashes in children of one process: it continues as if nothing had happened, while in each child it ends at another
+moment.
 
 What leads up to a moment is so run once for all of them. A child has the memory of its parent as it was; the files, or
 the rows of a state on a server, are copied for it, and its parent stands still until it is done.
@@ -37,7 +38,7 @@ class Branch:
 class Branching(Fuse):
     """A fuse that blows in children alone: at every moment that a plan begins with, one is made for each such plan.
 
-    job: whose state is copied; folders: all else that is written to. plan: in a child, its own; it answers by `pipe`.
+    job: whose state is copied; folders: all else that is written to. plan: in a child, its own; it reports by `pipe`.
     """
 
     job: Path = Path()
@@ -89,7 +90,7 @@ class Branching(Fuse):
 
 
 def resume(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> None:
-    """Go on with a task of a loop in a child, where Python 3.14 runs neither: it would take no further step of any."""
+    """Continue a task of a loop in a child, where Python 3.14 runs neither: it would take no further step of any."""
     asyncio._set_running_loop(loop)
     if task is not None and asyncio.current_task() is None:
         asyncio._enter_task(loop, task)

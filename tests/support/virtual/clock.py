@@ -29,7 +29,7 @@ class Passing(Protocol):
 
 
 class VirtualClock:
-    """The loop's time as instants, a seeded chance. A `dam_sync.model.clock.Clock` and one of emulated worlds."""
+    """The loop's time as timestamps, a seeded chance. A `dam_sync.model.clock.Clock` and one of emulated worlds."""
 
     def __init__(self, loop: VirtualLoop, seed: int) -> None:
         self._loop = loop
@@ -48,7 +48,7 @@ class VirtualClock:
         await asyncio.sleep(max(0.0, seconds))
 
     def jump(self, seconds: float) -> None:
-        """So many seconds pass at once, as while a machine sleeps: whatever was due is late."""
+        """So many seconds pass at once, as while a computer sleeps: whatever was due is late."""
         self._loop.jump(seconds)
 
     def chance(self) -> float:

@@ -16,7 +16,7 @@ from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.moves import Move, Simulation, State, differences
 
 POINTS: Final = int(os.environ.get("DAM_SYNC_SIM", "24"))  # crash points over all pairs
-LATER, TWICE = 0.2, 0.1  # parts of the moves that bring changes over, and that crash once more while they recover
+LATER, TWICE = 0.2, 0.1  # parts of the moves that bring changes over, and that crash again while they recover
 IN_DOUBT = 8  # steps under way in one crash
 
 

@@ -22,7 +22,7 @@ DEEP = 4
 
 
 def damaged(reply: Reply, action: str) -> bool:
-    """Damage the longest list of objects in a JSON answer; whether there was one to damage."""
+    """Damage the longest list of objects in a JSON response; whether there was one to damage."""
     try:
         data = json.loads(b"".join(reply.blocks))
     except ValueError:

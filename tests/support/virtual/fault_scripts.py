@@ -26,7 +26,7 @@ WHERE: Final = ("first", "middle", "last")
 LIVES: Final = 4  # runs after which it must be through, besides one for each thing that goes wrong
 RETRIES: Final = 3  # times that what is parked is let be tried again
 MOST: Final = 30  # times the calls of the reference, and
-LONGEST: Final = 86_400.0  # seconds without those that the machine slept, after which a world runs for ever
+LONGEST: Final = 86_400.0  # seconds without those that the computer slept, after which a run is endless
 PARKED: Final = ("asset", "cause", "operation", "message", "hint")
 SIGNED: Final = re.compile(r"(?i)[?&](signature|expires|token|x-amz-[a-z-]+|sig|policy)=")
 UNCERTAIN: Final = "Uncertain"
@@ -50,8 +50,8 @@ IDEMPOTENT: Final = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Script:
-    """One fault at one call of one side, the first, a middle, the last or the n-th of its name: `since` on all calls of
-    this name from there on, `sticky` on all for the same address, until the first run that it stops has ended; else
+    """One fault at one call of one service, the first, a middle, the last or the n-th of its name: `since` on all calls
+    of this name from there on, `sticky` on all for the same URL, until the first run that it stops has ended; else
     once.
     """
 
@@ -67,7 +67,7 @@ class Script:
 
     def lies(self, kind: str) -> bool:
         """Whether nobody can know but by reading back: a write is said to be done that never reached its service of
-        this kind, in an answer that may be one of its own, or was delivered twice; or other bytes, or none, come of a
+        this kind, in a response that may be one of its own, or was delivered twice; or other bytes, or none, come of a
         file whose digest it does not tell.
         """
         if self.call.startswith(("GET ", "HEAD ")):
@@ -81,7 +81,7 @@ class Script:
         return refused and self.call in profile_of(kind).optional
 
     def trouble(self, move: Move, calls: Calls) -> Trouble:
-        """As a line of the weather; calls: how many there are of each."""
+        """As a line of the script of the network; calls: how many there are of each."""
         many = calls[self.role, self.call]
         number = (
             int(self.where)
@@ -123,14 +123,14 @@ def scripts(kinds: tuple[str, str], calls: Calls, rng: random.Random) -> list[Sc
 
 
 def calls_of(move: Move) -> Counter[tuple[str, str]]:
-    """How often each side was called by which name."""
+    """How often each service was called by which name."""
     roles = {id(getattr(move, role).app): role for role in ROLES}
     return Counter({(roles[id(app)], call): n for (app, call), n in move.universe.network.weather.called.items()})
 
 
 @dataclass
 class Reference:
-    """A move in good weather."""
+    """A move without faults."""
 
     simulation: Simulation
     want: State
@@ -154,7 +154,7 @@ class Ending:
     stops: list[str] = field(default_factory=list)
     parked: list[str] = field(default_factory=list)
     unhit: list[Script] = field(default_factory=list)
-    verified: list[str] = field(default_factory=list)  # differences that `verify` tells
+    verified: list[str] = field(default_factory=list)  # differences that `verify` reports
     calls: int = 0
 
 
@@ -172,7 +172,7 @@ class Storm:
 
     def blow(self, scripts: Sequence[Script], points: Sequence[Point] = (), pauses: Sequence[float] = ()) -> Ending:
         """The scripts until a run they stopped has ended, crashes at `points` in the first runs, `pauses` in seconds
-        after runs; then runs in good weather until all is there."""
+        after runs; then runs without faults until all is there."""
         weather = self.weather
         weather.most = MOST * self.reference.calls.total()
         lines = weather.lines[:] = [script.trouble(self.move, self.reference.calls) for script in scripts]
@@ -218,7 +218,7 @@ class Storm:
         raise AssertionError(f"not moved in {lives} runs: {self.ending.stops}")
 
     def _calms(self) -> None:
-        """What would go on for ever is over."""
+        """What would never end is over."""
         for line in self.weather.lines:
             if line.hits and (line.since or line.sticky):
                 line.since, line.path, line.nth = None, "", None
@@ -256,7 +256,7 @@ class Storm:
     def _parked(self, row: Mapping[str, str]) -> None:
         self.ending.parked.append(f"{row['cause']}: {row['message']} ({row['operation']})")
         if not all(row[name] for name in ("asset", "cause", "message", "hint")):
-            self.ending.wrong.append(f"parked without a word: {row}")
+            self.ending.wrong.append(f"parked without a reason: {row}")
         self._clean(" ".join(row.values()))
 
     def _stopped(self, error: DamSyncError) -> None:
@@ -272,8 +272,8 @@ class Storm:
                 self.ending.wrong.append(f"says too much: {text}")
 
     def _differences(self, in_doubt: int) -> Iterator[str]:
-        """Of what counts: how often a step was recorded depends on what was refused, and what lies about on whether it
-        could be taken away."""
+        """Of what counts: how often a step was recorded depends on what was refused, and what is left over on whether
+        it could be taken away."""
         state, want = self.move.state(), self.reference.want
         state.assets = [without_trash(row) for row in state.assets]
         uses_up = profile_of(self.move.target.kind).uses_up
@@ -283,7 +283,7 @@ class Storm:
 
 
 def without_trash(row: Mapping[str, Any]) -> dict[str, Any]:
-    """An asset without versions that were half made and thrown away."""
+    """An asset without partial versions that were discarded."""
     kept = [version for version in row["versions"] if version.get("status") != "trash"]
     return {**row, "versions": kept}
 
@@ -292,7 +292,7 @@ REFUSABLE: Final = ("placement", "relation")
 
 
 def parked(move: Move) -> list[dict[str, str]]:
-    """What `errors` would tell."""
+    """What `errors` would report."""
     rows = ask(move.job, f"SELECT {', '.join(PARKED)} FROM work WHERE action = 'parked'")
     return [dict(zip(PARKED, map(str, row), strict=True)) for row in rows]
 

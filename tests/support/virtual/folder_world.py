@@ -114,7 +114,7 @@ def connectors(fuse: Fuse) -> dict[str, Connector]:
 
 
 class FolderState:
-    """What an emulator would tell of a folder: a library to be read, or one that is still to be filled."""
+    """What an emulator would report of a folder: a library to be read, or one that is still to be filled."""
 
     def __init__(self, path: Path, records: Sequence[Row], clock: Clock) -> None:
         self.state = self
@@ -134,7 +134,7 @@ class FolderState:
             yield {**row, **files}
 
     def leftovers(self) -> Iterator[Row]:
-        """What lies about besides assets: half-written files, until a run removes them; files that no record names; and
+        """What is left over besides assets: partial files, until a run removes them; files that no record names; and
         a bag that does not validate."""
         path, now = self.side.path, self._clock.now().timestamp()
         for scratch in (path / ".dam-sync" / "tmp").glob("*"):

@@ -1,4 +1,4 @@
-"""Runs whose services answer as no service should, each by its number, and what must not come of it."""
+"""Runs whose services respond as no service should, each by its number, and what must not come of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.support.virtual.mutated_responses import OPS, Mutation, misheaded, mu
 from tests.support.virtual.network_faults import Endless, Weather
 from tests.support.virtual.reply import Reply
 
-ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "40"))  # fuzzed answers in all, half to reads, half to writes
+ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "40"))  # fuzzed responses in all, half to reads, half to writes
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))
 ALONE: Final = os.environ.get("DAM_SYNC_CASE", "")  # `c_brandlibrary:writes:17`: the only case to be tried
 SECONDS: Final = 30.0  # of this processor that a run may take
@@ -44,8 +44,8 @@ MEBIBYTES: Final = 400  # that a process may ever have held that does nothing el
 MOST_CALLS: Final = 4_000
 LONGEST: Final = 30 * 86_400.0  # virtual seconds
 HEADERS: Final = 0.08  # part of the cases in which a header is changed
-CALLS: Final = (1, 1, 2, 3)  # endpoints whose answers are changed in one case
-ONCE: Final = 0.3  # part of the cases in which one answer alone is changed
+CALLS: Final = (1, 1, 2, 3)  # endpoints whose responses are changed in one case
+ONCE: Final = 0.3  # part of the cases in which one response alone is changed
 READS, WRITES = "reads", "writes"
 
 
@@ -55,7 +55,7 @@ class Hung(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run. kind: the service whose answers are changed; to: `reads` or `writes`."""
+    """One run. kind: the service whose responses are changed; to: `reads` or `writes`."""
 
     kind: str
     to: str
@@ -72,8 +72,8 @@ class Case:
 
 @dataclass
 class Fuzzing:
-    """Changes answers of one side on their way back. given: the changes, by call and number of its answer, instead of
-    drawn ones."""
+    """Changes responses of one service on their way back. given: the changes, by call and number of its response,
+    instead of drawn ones."""
 
     move: Move
     case: Case
@@ -113,7 +113,7 @@ class Fuzzing:
         network.carry = carried  # type: ignore[method-assign]
 
     def change(self, outgoing: httpx.Request, reply: Reply) -> None:
-        """The answer, if it is one that is changed."""
+        """The response, if it is one that is changed."""
         app = getattr(self.move, self.role).app
         call = Weather.name_of(app, outgoing.method, str(outgoing.url))
         op = self.ops.get(call)
@@ -137,7 +137,7 @@ class Fuzzing:
 
 @dataclass
 class Reference:
-    """A move in which nothing goes wrong. calls: how often which side was called by which name."""
+    """A move in which nothing goes wrong. calls: how often which service was called by which name."""
 
     simulation: Simulation
     assets: Mapping[str, Any]
@@ -167,7 +167,7 @@ class Tried:
 
 
 def tried_from(kind: str, to: str, start: int, answers: int) -> tuple[str, list[str]]:
-    """Cases from a number on until so many answers were changed: what came of them, and what is wrong."""
+    """Cases from a number on until so many responses were changed: what came of them, and what is wrong."""
     came = tried((Case(kind, to, number) for number in itertools.count(start)), answers)
     return str(came), came.wrong
 
@@ -178,7 +178,7 @@ def tried_alone(case: Case) -> list[str]:
 
 
 def tried(cases: Iterator[Case], answers: int) -> Tried:
-    """Cases until so many answers were changed."""
+    """Cases until so many responses were changed."""
     came = Tried()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     while came.answers < answers and (case := next(cases, None)) is not None:
@@ -247,7 +247,7 @@ def judged(fuzzing: Fuzzing, reference: Reference, came: Tried) -> Iterator[str]
 
 
 def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: Tried) -> Iterator[str]:
-    """What a run that went through lost without a word."""
+    """What a run that went through lost silently."""
     rows = [row for row in fuzzing.move.target.assets if row["status"] != "trash"]
     if len(rows) > len(reference.assets) and not all(each.is_plain for each in fuzzing.made):
         yield f"made twice: {sorted(str(row['filename'])[:40] for row in rows)}"

@@ -42,7 +42,7 @@ class _Jumping(selectors.BaseSelector):
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     """`time()` starts at 0 and passes only while everybody waits. What would run in a thread runs at once, its caller
-    goes on one turn of the loop later. Raises Stuck where a real loop would wait for ever."""
+    continues one turn of the loop later. Raises Stuck where a real loop would never end."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()

@@ -26,17 +26,17 @@ LIES = (EMPTY, FORBIDDEN, NOTHING_SEEN, TRUNCATED, SHORTENED, PARTIAL)
 
 @dataclass(slots=True)
 class Lie:
-    """What the next run is told. seed: which rows are missing. slow: what every fetch waits for."""
+    """What the next run is shown. seed: which rows are missing. slow: what every fetch waits for."""
 
     kind: str = ""
     seed: int = 0
     told: int = 0  # rows left out so far
     slow: Callable[[], Awaitable[None]] | None = None
-    purged: set[AssetId] = field(default_factory=set)  # assets that are gone for good
+    purged: set[AssetId] = field(default_factory=set)  # assets that were deleted permanently
 
 
 def planted(connectors: dict[str, Connector], kind: str, lie: Lie) -> dict[str, Connector]:
-    """The connectors; the source of this kind lies as told."""
+    """The connectors; the source of this kind lies as given."""
     connector = connectors[kind]
     usual = connector.service
 

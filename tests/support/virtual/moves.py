@@ -43,8 +43,8 @@ LEFT = (
 NOW = re.compile(rf"{EPOCH.year}-(0[1-9]|1[0-2])-\d\dT[\d:.]+(Z|\+00:00)")
 FORGOTTEN = frozenset({"id", "catalogue_id", "changed_at", "imported_at", "current", "object_id", "records"})
 MADE_UP = frozenset({"name", "path"})  # of an asset itself: ids by another name
-OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of steps: digests made of ids of the target
-FINDABLE = re.compile("^(term|container|in )")  # steps whose outcome is looked for when its record was lost
+OF_IDS = re.compile("-[0-9a-f]{12}(?=:|$)")  # in the names of operations: digests made of ids of the target
+FINDABLE = re.compile("^(term|container|in )")  # operations whose outcome is looked for when its record was lost
 BY_TURNS = {"in create: call": "in create: clean", "in create: clean": "in create: call"}
 """Of the assets of one call the first has the one step and the others the other; after a crash another may be first."""
 TWINS = (
@@ -132,7 +132,7 @@ class Move:
                 await change(service, self.source.app.state, await service.fetch(AssetId(row["id"])))
 
     def state(self) -> State:
-        """Both sides as they are now; nothing more happens in this universe after it."""
+        """Source and target as they are now; nothing more happens in this universe after it."""
         links = ask(self.job, "SELECT source, filename, versions, evidence FROM link ORDER BY source")
         journal = ask(self.job, "SELECT asset, operation FROM ledger")
         left = ask(
@@ -182,7 +182,7 @@ class Move:
             return sorted(terms), sorted(containers)
 
     def side(self, role: str) -> AbstractAsyncContextManager[Service]:
-        """The service of one side, for somebody who works there."""
+        """The service of this role, for somebody who works there."""
         return self.universe.side(self.job, role)
 
 
@@ -306,7 +306,7 @@ def sides_of(tenants: tuple[Tenant, Tenant], asked: Sequence[Mapping[str, Any]] 
 
 
 def side_of(tenant: Tenant) -> Side:
-    """A tenant as one side of a job."""
+    """A tenant as source or target of a job."""
     if tenant.kind == FOLDER:
         return InFolder(tenant.folder, {"bag": "off"} if tenant.assets else {})
     return Emulated(tenant.kind, tenant.url, profile_of(tenant.kind).parted)
@@ -320,7 +320,7 @@ def options_of(kind: str) -> dict[str, Any]:
 
 
 def known(assets: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Everything of assets but their ids and the instants of writing; relations by the file they lead to."""
+    """Everything of assets but their ids and the timestamps of writing; relations by the file they lead to."""
     names = {row["id"]: digest(row) for row in assets}
     rows = ({key: value for key, value in row.items() if key not in MADE_UP} for row in assets)
     return sorted((plain(row, names) for row in rows), key=repr)
@@ -332,7 +332,7 @@ def digest(row: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any, names: Mapping[str, str]) -> Any:
-    """A value of a dump without ids, instants of writing as one word."""
+    """A value of a dump without ids, timestamps of writing as one word."""
     match value:
         case Mapping():
             return {key: plain(each, names) for key, each in sorted(value.items()) if key not in FORGOTTEN}
@@ -357,8 +357,8 @@ def nameless(step: str) -> str:
 
 
 def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") -> Iterator[str]:
-    """What is not as in the reference. in_doubt: steps whose record was lost, so that they were found instead. uses_up:
-    see `Trial`; the upload before such a step, once it was recorded, may be recorded again."""
+    """What is not as in the reference. in_doubt: operations whose record was lost, so that they were found instead.
+    uses_up: see `Trial`; the upload before such a step, once it was recorded, may be recorded again."""
     for name in ("source", "assets", "terms", "containers", "links", "left"):
         mine, other = getattr(got, name), getattr(want, name)
         if mine != other:
@@ -415,7 +415,7 @@ def _is_sent_anew(asset: str, step: str, uses_up: str, journal: Mapping[tuple[st
 
 
 def told(mine: Any, other: Any) -> str:
-    """The first things that differ, in few words."""
+    """What differs first, in few words."""
     if not (isinstance(mine, list) and mine and isinstance(mine[0], Mapping)):
         return f"{mine} instead of {other}"
     here, there = ({digest(row): row for row in side} for side in (mine, other))

@@ -1,4 +1,4 @@
-"""The product with one safeguard taken away: what a suite that proves the safeguards must notice."""
+"""The product without one safeguard: what a suite that proves the safeguards must notice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_intent(patch: pytest.MonkeyPatch) -> None:
-    """A call is made without a word that it is about to be."""
+    """A call is made without an intent."""
 
     async def forgotten(self: Any, name: str) -> None:
         return None
@@ -50,7 +50,7 @@ def no_leash(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_fence(patch: pytest.MonkeyPatch) -> None:
-    """A process that was taken over goes on writing."""
+    """A process that was taken over continues to write."""
     patch.setattr(Runs, "_refuse_when_taken_over", lambda self, c: None)
 
 
@@ -220,7 +220,7 @@ def no_batch_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_count_of_losses(patch: pytest.MonkeyPatch) -> None:
-    """Files go on sharing batches, however many the server loses."""
+    """Files continue to share batches, however many the server loses."""
     patch.setattr(facts, "BATCH_LOSSES", 10**6)
 
 

@@ -1,4 +1,4 @@
-"""Answers as no service should give them: one value of a JSON body, or one header, is not what it was."""
+"""Responses that no service should give: one value of a JSON body, or one header, is not what it was."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Mutation:
 
 
 def mutated(reply: Reply, op: str, rng: random.Random) -> Mutation | None:
-    """Change one value of a JSON answer; None where it has none."""
+    """Change one value of a JSON response; None if it has none."""
     try:
         data = json.loads(b"".join(reply.blocks))
     except ValueError:
@@ -94,7 +94,7 @@ def mutated(reply: Reply, op: str, rng: random.Random) -> Mutation | None:
 
 
 def misheaded(reply: Reply, rng: random.Random) -> Mutation | None:
-    """Change one header that a client may read; None where there is none of these."""
+    """Change one header that a client may read; None if there is none of these."""
     found = [n for n, (name, _) in enumerate(reply.headers) if name.decode().lower() in HEADERS]
     if not found:
         return None
@@ -106,7 +106,7 @@ def misheaded(reply: Reply, rng: random.Random) -> Mutation | None:
 
 
 def remade(reply: Reply, made: Mutation) -> Mutation | None:
-    """The same change of another answer to the same call; None where that has no such value."""
+    """The same change of another response to the same call; None if that has no such value."""
     try:
         if made.op == "header":
             names = [name.decode() for name, _ in reply.headers]

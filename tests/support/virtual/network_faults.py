@@ -27,11 +27,11 @@ NETWORK = frozenset(
         "refused",  # nobody listens: the service never sees the call
         "unreachable",  # no connection within the time for it: the service never sees the call
         "lost",  # the call is lost on its way, and nothing is heard until the reader's patience ends
-        "mute",  # the service does its work, its answer is lost
+        "mute",  # the service does its work, its response is lost
         "stalls",  # half of the body comes, then nothing any more
         "trickles",  # the rest of the body comes just before the reader's patience ends
-        "twice",  # something on the way sends the call again once it was done: the second answer comes back
-        "sleeps",  # sleeps:3600 - this machine sleeps for so many seconds, with the call under way
+        "twice",  # something on the way sends the call again once it was done: the second response comes back
+        "sleeps",  # sleeps:3600 - this computer sleeps for so many seconds, with the call under way
     }
 )
 """What the wire plays itself, besides damage to the rows of a listing (see `rows.DAMAGES`)."""
@@ -89,7 +89,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Weather:
-    """The script, and what was called. most: calls after which a world is said to run for ever."""
+    """The script, and what was called. most: calls after which a run is said to be endless."""
 
     clock: Passing
     lines: list[Trouble] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Weather:
         return [f"{line.call} {line.do}" for line in self.lines if not line.hits]
 
     async def carried(self, app: Application, outgoing: httpx.Request, deliver: Deliver) -> Reply:
-        """What comes of a call under this weather."""
+        """What comes of a call under this script."""
         striking = self._striking(app, outgoing)
         for line in striking:
             await self._on_the_way(line, outgoing)
@@ -151,7 +151,7 @@ class Weather:
         match line.action:
             case "mute":
                 await self.clock.sleep(patience(outgoing))
-                raise httpx.ReadTimeout("the answer was lost")
+                raise httpx.ReadTimeout("the response was lost")
             case "stalls":
                 reply.pause, reply.stalls = patience(outgoing), True
             case "trickles":

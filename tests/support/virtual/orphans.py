@@ -1,4 +1,4 @@
-"""What lies about after a move: in the tenant besides its assets, and beside the state file."""
+"""What is left over after a move: in the tenant besides its assets, and beside the state file."""
 
 from __future__ import annotations
 
@@ -36,25 +36,26 @@ class Orphans:
     here: tuple[str, ...]
 
     def differences(self, want: Orphans) -> Iterator[str]:
-        """What lies about that should not."""
+        """What is left over and should not be."""
         for kind, number in (self.now - want.now).items():
             if kind not in EXPIRING:
                 yield f"left in the target: {number} of {kind}"
         for kind, number in (self.later - want.later).items():
-            yield f"left in the target for ever: {number} of {kind}"
+            yield f"left in the target permanently: {number} of {kind}"
         if self.here:
             yield f"left beside the state: {', '.join(self.here)}"
 
 
 def orphans_in(universe: Universe, target: Tenant, state: Path) -> Orphans:
-    """What lies about now, and when more time passed than anything may live. The last that is done in a universe."""
+    """What is left over now, and once more time has passed than anything may live. The last that is done in a
+    universe."""
     now = kinds(target)
     universe.do(universe.clock.sleep(LONGEST))
     return Orphans(now, kinds(target), tuple(beside(state)))
 
 
 def kinds(target: Tenant) -> Counter[str]:
-    """How many of each kind the tenant's emulator tells of."""
+    """How many of each kind the tenant's emulator reports."""
     return Counter(row["kind"] for row in target.app.state.leftovers())
 
 

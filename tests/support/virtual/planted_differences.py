@@ -73,11 +73,11 @@ class Ground:
 
 
 Plant = Callable[[Ground], Awaitable[Planted | None]]
-"""Changes the target; None where the service has nothing of the kind."""
+"""Changes the target; None if the service has nothing of the kind."""
 
 
 def library(size: int) -> list[Json]:
-    """The assets of `edits.library`, whose versions have one size."""
+    """The assets of `target_edits.library`, whose versions have one size."""
     return [_of_one_size(row) if row["record"] == "asset" else row for row in rich(size)]
 
 
@@ -119,7 +119,7 @@ async def wrong_language(ground: Ground) -> Planted | None:
 
 
 async def missing_term(ground: Ground) -> Planted | None:
-    """One value of several is gone; a tag where no field has several."""
+    """One value of several is missing; a tag where no field has several."""
     for key, value in ground.fields(tuple):
         if isinstance(value, tuple) and len(value) > 1 and await ground.written(key, value[1:]):
             return Planted("missing term", f"fields.{key}", pattern="missing")

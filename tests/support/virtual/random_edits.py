@@ -41,7 +41,7 @@ PART_SIZES = (40, 700)  # bytes of new files
 @dataclass
 class Crowd:
     """Everybody who edits one library. rng: chooses what they do; numbers: of what they wrote so far, so that no two
-    texts, names or files are the same; sizes: of files so far, because some services tell nothing else of one (wire C
+    texts, names or files are the same; sizes: of files so far, because some services report nothing else of one (wire C
     4, E 4); named: names that they gave to terms and containers."""
 
     service: Service
@@ -79,7 +79,7 @@ class Crowd:
         return [key for key, row in self.rows.items() if row["status"] == TRASH]
 
     def weighed(self, weights: Mapping[str, int], most: int) -> dict[str, int]:
-        """How often edits are made in the library as it is, so that at most about so many assets live in it, and lie in
+        """How often edits are made in the library as it is, so that at most about so many assets live in it, and are in
         its trash."""
         changed = {"create": 0, "trash": weights.get("create", 0)} if len(self.living()) > most else {}
         emptied = {"purge": weights.get("create", 0)} if len(self.trashed()) > most else {}
@@ -118,7 +118,7 @@ async def fields_edited(crowd: Crowd, asset: Asset) -> None:
 
 
 async def _value(crowd: Crowd, known: Field, now: Value | None) -> Value:
-    """A value of this kind; of a list a few, some of them kept."""
+    """A value of this kind; of a list a few, some of them as before."""
     schema = await crowd.service.schema()
     if known.localized:
         texts = dict(now.texts) if isinstance(now, Localized) else {}
@@ -305,7 +305,7 @@ async def related(crowd: Crowd, asset: Asset) -> None:
 
 
 async def unrelated(crowd: Crowd, asset: Asset) -> None:
-    """Its relations gone."""
+    """Remove its relations."""
     if asset.relations:
         UNRELATE[crowd.kind[0]](crowd.state, asset)
 
@@ -357,14 +357,14 @@ async def restored(crowd: Crowd, asset: Asset) -> None:
 
 
 async def purged(crowd: Crowd, asset: Asset) -> None:
-    """One that is in the trash is deleted for good."""
+    """One that is in the trash is deleted permanently."""
     trashed = crowd.trashed()
     if trashed and crowd.kind != "c_brandlibrary":
         purge(crowd, crowd.rng.choice(trashed))
 
 
 def purge(crowd: Crowd, asset: str) -> None:
-    """For good."""
+    """Delete it permanently."""
     if crowd.kind == "b_documents":
         repository = crowd.state.server.repository
         with repository.transaction():

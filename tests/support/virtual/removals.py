@@ -195,7 +195,7 @@ def note_of(side: Tenant) -> str:
 def removing(
     folder: Path, kinds: tuple[str, str], containers: Sequence[Json] = (), **policy: Any
 ) -> Iterator[Removals]:
-    """Moved, with a policy that removes what is gone. containers: those that the target has before."""
+    """Moved, with a policy that removes what left the source. containers: those that the target has before."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
     libraries = rows, [] if kinds[1] == FOLDER else [*receiving(), *containers]
     with Universe(1) as universe:

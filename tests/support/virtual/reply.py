@@ -1,4 +1,4 @@
-"""An answer on its way back in a virtual world."""
+"""A response on its way back in a virtual world."""
 
 from __future__ import annotations
 

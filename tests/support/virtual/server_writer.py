@@ -52,7 +52,7 @@ class VirtualServerWriter(ServerWriter):
         self.end()
 
     def end(self) -> None:
-        """Its connection ends with its process, without another word."""
+        """Its connection ends with its process, silently."""
         self._link.close()
 
     def _start(self) -> None:
@@ -72,7 +72,7 @@ class VirtualServerWriter(ServerWriter):
         self._cut(BEFORE)
         super()._attempt(group)
         if self._cut(AFTER):
-            raw_of(self._link.connection).execute("SELECT")  # its COMMIT was not answered
+            raw_of(self._link.connection).execute("SELECT")  # its COMMIT got no response
 
     def _run_group(self, group: list[WriteRequest]) -> None:
         super()._run_group(group)

@@ -167,7 +167,7 @@ def put_aside(job: Path) -> Path | None:
 
 
 def _forget_place(copy: Path) -> None:
-    """A copied file is no restore: it goes on."""
+    """A copied file is not a restored state: its job continues."""
     copy.with_name(f"{copy.name}.opened").unlink(missing_ok=True)
     if copy.exists():
         with closing(sqlite3.connect(copy)) as connection, connection:
@@ -207,7 +207,8 @@ def copy_state(here: StateServer, there: StateServer) -> None:
         other.execute("SET LOCAL session_replication_role = replica")
         for schema, copied_to in schemas.items():
             _copy_rows(mine, schema, other, copied_to)
-        other.execute(f'DELETE FROM "{there.schema}".note WHERE key = %s'.encode(), (PLACE,))  # no restore: it goes on
+        # it is not a restored state: its job continues
+        other.execute(f'DELETE FROM "{there.schema}".note WHERE key = %s'.encode(), (PLACE,))
 
 
 def _has_schema(server: StateServer, name: str) -> bool:
@@ -237,7 +238,7 @@ def _filled(connection: Any, schema: str) -> list[str]:
 
 
 def cut_off() -> None:
-    """In a child process: connections that it shares with its parent are dead, and closing them tells nobody."""
+    """In a child process: connections that it shares with its parent are dead, and closing them is sent to nobody."""
     dead, other = socket.socketpair()
     other.close()
     for number in map(int, os.listdir(OPEN)):

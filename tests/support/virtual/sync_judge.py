@@ -185,7 +185,7 @@ class Judge:
                 self.ever[key] |= self.touched[key]
                 self._note_restored(key, last, now)
         for key in self.left.keys() - target.keys():
-            self.touched[key].add("status")  # people deleted it for good
+            self.touched[key].add("status")  # people deleted it permanently
         names = names_of(target)
         for named in names.keys() & self.names.keys():
             if names[named] != self.names[named]:
@@ -243,7 +243,7 @@ class Judge:
             self.named[asset] |= {(loss["path"], loss["rule"]) for loss in json.loads(losses) or ()}
 
     def _look(self, key: str, states: tuple[Flat, Flat, Flat], before: Before, told: Mapping[str, set[str]]) -> None:
-        """Nothing that people changed at the target is written over without a word."""
+        """Nothing that people changed at the target is written over silently."""
         last, found, now = states
         asset = before.links.get(key) or self.links.get(key, key)
         ours = before.wrote.get(asset, ({}, {}))
@@ -265,7 +265,7 @@ class Judge:
             if lost and theirs != then and path not in told.get(asset, ()):
                 self.wrong.append(
                     f"{asset} -> {key} {path}: {sorted(was)}, changed at the target to {sorted(theirs)}, "
-                    f"became {sorted(then)} without a word: {self._writes(asset, before.ledger)}"
+                    f"became {sorted(then)} silently: {self._writes(asset, before.ledger)}"
                 )
 
     @staticmethod
@@ -288,7 +288,7 @@ class Judge:
         return bool(more) or MembershipWrite.WITH_ASSET in how.values()
 
     def _told(self, after: int) -> dict[str, set[str]]:
-        """Parts of which conflicts were settled or values repaired, by asset, since that row of the ledger."""
+        """Parts of which conflicts were resolved or values repaired, by asset, since that row of the ledger."""
         found = defaultdict[str, set[str]](set)
         for asset, operation, detail in self._ask(
             "SELECT asset, operation, detail FROM ledger WHERE seq > ? AND "
@@ -379,7 +379,7 @@ class Judge:
         return any(twins.get(each) not in living for each in (row["asset"], *others))
 
     def _reason(self, source: str, target: str, found: Row, causes: Mapping[str, set[str]], gone: set[str]) -> str:
-        """Why both sides may differ there; empty for no reason."""
+        """Why source and target may differ there; empty for no reason."""
         path = part_of(found["path"])
         if found["pattern"] == RENAMED and self._is_renamed(found["found"]):
             return RENAMED
@@ -422,7 +422,7 @@ class Judge:
         return any(key in text for key in self.links.keys() - living)
 
     def _rules(self, source: str, path: str) -> set[str]:
-        """What the state said of this part: losses, drift, and conflicts that were settled."""
+        """What the state said of this part: losses, drift, and conflicts that were resolved."""
         found = set()
         for told, rule in self.named[source]:
             about, said = rule.split(" ")[0] if told == CONFLICT else told, CONFLICT if told == CONFLICT else rule

@@ -45,7 +45,7 @@ DRIFTS = ("tell", "repair", "ignore")
 ROTATION, CAP, GRACE = 3, 0.2, 2  # runs; share of the linked assets; days
 LIVES, TROUBLED = 8, 3  # runs in which one must go through; those of them that have trouble
 PAUSES = (0.0, 60.0, 3_600.0, 86_400.0)  # seconds between cycles
-LIES = frozenset({"garble", "empty", "odd:0", "odd:2"})  # see `scripts.Script.lies`: only a verification tells
+LIES = frozenset({"garble", "empty", "odd:0", "odd:2"})  # see `Script.lies`: only a verification shows it
 FULL = 2  # times as many assets as at the beginning: then no new ones are made, and more are trashed and purged
 DAY = 86_400.0
 
@@ -99,8 +99,8 @@ class SyncMachine:
         self.run(troubled=True)
 
     def come_to_rest(self) -> None:
-        """In good weather, until a rotation has found nothing more to do; then both sides are compared. Once more when
-        somebody has decided all conflicts."""
+        """Without faults, until a rotation has found nothing more to do; then source and target are compared. Again
+        when somebody has decided all conflicts."""
         self.wait(GRACE * DAY + LAGS)
         self.run(troubled=False, full=True)
         self.wait(LAGS)

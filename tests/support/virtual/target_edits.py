@@ -174,7 +174,7 @@ def renamed(hand: Hand, asset: Asset) -> Awaitable[None]:
 
 
 def place(kind: str, *, into: str = "", out_of: str = "") -> Change:
-    """Change where it lies."""
+    """Change where it is."""
     return lambda hand, asset: hand.move(asset, kind, into=into, out_of=out_of)
 
 

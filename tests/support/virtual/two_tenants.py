@@ -50,7 +50,7 @@ class TwoTenants:
         await self.universe.settle(self.job, role)
 
     def side(self, role: str = "target") -> AbstractAsyncContextManager[Service]:
-        """The service of one side, with all rights."""
+        """The service of this role, with all rights."""
         return self.universe.side(self.job, role)
 
     def names(self, role: str = "target") -> dict[str, str]:

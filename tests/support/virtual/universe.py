@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 FUSE: ContextVar[Fuse] = ContextVar("FUSE")  # of the process that this code runs in
 _WHOLE = Fuse()
 LAGS = 900.0  # seconds after which every index has what was written
-CALLS = 20_000  # after which a world is said to run for ever
+CALLS = 20_000  # after which a run is said to be endless
 PORT = 20_000  # of the first origin; nothing listens there
 _JOBS: dict[tuple[Path, str, str], JobConfig] = {}
 
@@ -74,7 +74,7 @@ class Tenant:
 
 class Universe:
     """A context manager: inside, the product's clock, sockets and threads are those of this world. calls: after which
-    it is said to run for ever."""
+    a run is said to be endless."""
 
     def __init__(self, seed: int = 0, network: type[Network] = Network, port: int = PORT, calls: int = CALLS) -> None:
         self.seed, self.port = seed, port
@@ -132,11 +132,11 @@ class Universe:
         )
 
     def side(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
-        """The service of one side of a job, for somebody who works there."""
+        """The source or the target of a job, for somebody who works there."""
         return opened_side(job, role, self.options(), read_only=read_only)
 
     async def settle(self, job: Path, *roles: str) -> None:
-        """Let every index catch up; emulators go on with what they process when they are called."""
+        """Let every index catch up; emulators continue what they process when they are called."""
         for _ in range(2):
             await self.clock.sleep(LAGS)
             for role in roles:

@@ -58,7 +58,7 @@ QUIET = 26 * HOUR  # after the last trouble
 
 
 class MachineClock:
-    """The clock of the machine that watches, which somebody may set. slow: how far it is behind. A
+    """The clock of the computer that watches, which somebody may set. slow: how far it is behind. A
     `dam_sync.model.clock.Clock`."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -82,7 +82,7 @@ class Computer:
 
 
 class MachineTransport(VirtualTransport):
-    """Connections of that machine."""
+    """Connections of that computer."""
 
     machine: Computer
 
@@ -96,7 +96,7 @@ class MachineTransport(VirtualTransport):
 
 
 class MachineWriter(VirtualWriter):
-    """Writes to the disk of that machine."""
+    """Writes to the disk of that computer."""
 
     machine: Computer
 

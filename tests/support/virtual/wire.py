@@ -24,7 +24,7 @@ REDIRECTS = 5  # that a service follows
 
 class Network:
     """Who is served at which origin, how long ways take, and what goes wrong on them. `trace` is what happened:
-    instant, call, status."""
+    time, call, status."""
 
     def __init__(self, clock: Passing, seed: int) -> None:
         self.clock = clock
@@ -60,7 +60,7 @@ class Network:
             yield block
 
     async def carry(self, outgoing: httpx.Request) -> Reply:
-        """There and back, whatever the weather."""
+        """There and back, with the faults of the script."""
         app = self.called(outgoing)
         if app is None:
             raise httpx.ConnectError("connection refused") from ConnectionRefusedError()
@@ -72,7 +72,7 @@ class Network:
         return self.hosts.get(f"{parts.scheme}://{parts.netloc}")
 
     async def delivered(self, app: ASGIApp, outgoing: httpx.Request) -> Reply:
-        """What was sent arrives, and the service goes on with it, though nobody may wait any more."""
+        """What was sent arrives, and the service continues, though nobody may wait any more."""
         body = await body_of(outgoing)
         task = asyncio.ensure_future(self._served(app, outgoing, body))
         self._under_way.add(task)
@@ -83,7 +83,7 @@ class Network:
         return reply
 
     async def calm(self) -> None:
-        """Wait until the services are done with every call, though nobody waits for the answers."""
+        """Wait until the services are done with every call, though nobody waits for the responses."""
         while self._under_way:
             await asyncio.wait(self._under_way)
 

@@ -1,4 +1,4 @@
-"""A service of the test alone: a library of any size, of which only the number of its assets is kept."""
+"""A service of the test alone: a library of any size, of which only the number of its assets is stored."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ class _Assets:
 
 
 def _lazily(side: Side, bulk: Bulk) -> Catalogue:
-    """A library as a catalogue of which nothing is held."""
+    """A library as a catalogue of which nothing is in memory."""
     catalogue = catalogue_of(row for row in library_of(side, Bulk(0, folders=bulk.folders)))
     catalogue.assets = _Assets(lambda: (row for row in library_of(side, bulk) if row["record"] == "asset"))
     return catalogue

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 Made = Callable[[int], Any]
-DIGEST: Final = 24  # letters of a text that has no spaces, from which on it may be a digest
+DIGEST: Final = 24  # characters of a text that has no spaces, from which on it may be a digest
 
 
 class Numbered:

@@ -28,7 +28,7 @@ from tests.support.virtual.scale.large_move import large
 from tests.support.virtual.scale.renumbered import Made, Numbered
 from tests.support.virtual.scale.store_calls import Calls, JournalEntry, Script
 
-FIRST = 1_001  # of the assets whose scripts are kept; in the middle of a library, and no number of anything else
+FIRST = 1_001  # of the assets whose scripts are recorded; in the middle of a library, and no number of anything else
 CLAIMED = 64  # as a run that writes 16 assets at once
 MEMBERS = 100  # of a container, written by one call
 PIECE = 20 * CLAIMED  # assets between two looks at the clock

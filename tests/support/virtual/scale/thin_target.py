@@ -59,7 +59,7 @@ class ThinTarget:
         return None
 
     def answer(self, method: str, path: str, content_type: str, body: bytes) -> tuple[int, Any] | None:
-        """Status and JSON of a call about assets; None for one that the emulator answers."""
+        """Status and JSON of a call about assets; None for one that the emulator responds to."""
         if (method, path) == ("POST", "/v2/uploads"):
             return self._upload(form_of(content_type, body))
         if method == "GET":
@@ -112,7 +112,7 @@ class ThinTarget:
         return asset[:8].isdigit() and 0 < int(asset[:8]) <= self.made
 
     def pause_headers(self, seconds: float) -> list[tuple[bytes, bytes]]:
-        """What a call beyond the rate is told: the instant, in milliseconds rounded up (wire E 7)."""
+        """What a call beyond the rate is sent: the timestamp, in milliseconds rounded up (wire E 7)."""
         epoch = self.universe.clock.monotonic() + seconds + 0.001
         return [(b"x-ratelimit-reset", _instant(epoch).encode()), *rate_headers(0)]
 
@@ -125,7 +125,7 @@ class ThinTarget:
         await self.universe.clock.sleep(self._rng.uniform(*SERVING))
 
     async def way(self) -> None:
-        """The time a call or its answer is under way."""
+        """The time a call or its response is under way."""
         await self.universe.clock.sleep(self._rng.uniform(NEAR, FAR))
 
 
@@ -183,7 +183,7 @@ class ThinTransport(DirectTransport):
 
 
 def rate_headers(left: int) -> list[tuple[bytes, bytes]]:
-    """Of every v2 answer."""
+    """Of every v2 response."""
     return [(b"x-ratelimit-limit", b"%d/second" % RATE), (b"x-ratelimit-remaining", b"%d" % left)]
 
 
