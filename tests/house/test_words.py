@@ -82,6 +82,10 @@ RETIRED_FROM_NAMES = {
     r"(?:gave|gives?|given)_back": "returned, released, restored, or retried",
     r"faults?_of|is_no_fault|every_fault": "diagnostic, or error",
     r"(?:gone|goes?)_on_with": "resumed, or continues with",
+    r"once_more": "again",
+    r"for_good": "permanently",
+    r"in_silence|without_a_word": "silently",
+    r"that_(?:are|is)_not_there|none_of_ours": "missing, or not ours",
 }
 
 
