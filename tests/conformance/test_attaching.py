@@ -85,6 +85,6 @@ async def test_a_relation_whose_response_was_lost_is_one(fresh: Fresh, fault: st
 
 @relates
 @pytest.mark.needs("checks")
-async def test_a_kind_of_relation_that_is_not_there_is_refused(tenant: Tenant, service: Service) -> None:
+async def test_an_unknown_kind_of_relation_is_refused(tenant: Tenant, service: Service) -> None:
     with pytest.raises(Unsupported):
         await service.relate(tenant.of_catalogue(1), Relation("no such kind", tenant.of_catalogue(2)))

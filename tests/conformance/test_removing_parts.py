@@ -120,7 +120,7 @@ async def test_a_relation_is_removed_and_others_stay(tenant: Tenant, service: Se
 
 
 @unrelates
-async def test_a_relation_that_is_not_there_needs_no_removal(tenant: Tenant, service: Service) -> None:
+async def test_a_missing_relation_needs_no_removal(tenant: Tenant, service: Service) -> None:
     before = tenant.truth()
     await service.unrelate(tenant.of_catalogue(4), Relation(tenant.relation, tenant.of_catalogue(1)))
     await service.unrelate(tenant.of_catalogue(1), Relation("no such kind", tenant.of_catalogue(2)))

@@ -302,7 +302,7 @@ async def test_a_container_that_another_process_created_is_used(tenant: Tenant, 
 
 
 @containers
-async def test_a_kind_of_container_that_is_not_there_is_refused(service: Service) -> None:
+async def test_an_unknown_kind_of_container_is_refused(service: Service) -> None:
     with pytest.raises(Unsupported):
         await service.ensure_container("drawer", ("A",))
 

@@ -32,7 +32,7 @@ async def test_removal_is_to_the_trash_and_never_beyond(tenant: Tenant, service:
 
 
 @removes
-async def test_another_process_may_remove_once_more(tenant: Tenant, service: Service) -> None:
+async def test_another_process_may_remove_an_asset_again(tenant: Tenant, service: Service) -> None:
     identity = await one(tenant, service)
     await service.remove(identity)
     await tenant.connect().remove(identity)

@@ -47,7 +47,7 @@ def test_a_duration_that_is_none(moved: Small) -> None:
 
 
 @pytest.mark.parametrize("verb", ["run", "plan"])
-def test_an_asset_that_is_not_there(moved: Small, verb: str) -> None:
+def test_an_asset_that_the_source_lacks_is_refused(moved: Small, verb: str) -> None:
     assert "the source has no asset nope" in refused(moved, verb, "--only", "nope")
     moved.run("--only", "8801", code=4)
 

@@ -166,7 +166,7 @@ def test_misspelt_keys_of_the_job_file(desk: Small, old: str, new: str, words: t
         assert f"{desk.pair.job}:{line_of(good, bad)}:" in told.err
 
 
-def test_a_job_file_that_is_not_there(desk: Small) -> None:
+def test_a_missing_job_file(desk: Small) -> None:
     good = desk.pair.job
     desk.pair.job = good.with_name("jobb.yaml")
     desk.process("run", code=2).says("there is no job file", "jobb.yaml", "give the path of a job file")

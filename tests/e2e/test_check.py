@@ -133,7 +133,7 @@ def test_diagnostics_of_the_mapping_are_reported_one_by_one_with_their_lines(des
     assert all(row["file"].endswith("mapping.yaml") and row["line"] > 1 for row in rows)
 
 
-def test_a_container_that_is_not_there(desk: Small) -> None:
+def test_a_container_that_the_source_lacks(desk: Small) -> None:
     mapped(desk, ("version: 1", "version: 1\nselect: {containers: [/Libary]}"))
     rows = found(desk, 2)["FAULT"]
     assert any("the source has no /Libary" in row["message"] and "/Library" in row["hint"] for row in rows)

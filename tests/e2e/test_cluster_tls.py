@@ -147,7 +147,7 @@ def test_the_examples_of_a_cluster_with_certificates(
     assert digests(target) == digests(on_server.source.assets)
 
 
-def test_certificates_that_are_not_there_are_named(site: Site) -> None:
+def test_missing_certificates_are_named(site: Site) -> None:
     settings = site.write_settings(certificates="/nowhere")
     done = site.run(settings)
     assert done.returncode == 2

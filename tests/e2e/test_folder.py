@@ -135,7 +135,7 @@ def told(exposure: list[Any]) -> list[Any]:
     return sorted((row["rule"], row["fate"], row["assets"]) for row in exposure)
 
 
-def test_a_source_that_is_not_there_is_refused_before_the_target_is_made(tmp_path: Path) -> None:
+def test_a_missing_source_is_refused_before_the_target_is_made(tmp_path: Path) -> None:
     (tmp_path / "missing").mkdir()
     job = job_between(tmp_path / "in", InFolder(tmp_path / "missing"), InFolder(tmp_path / "out"), MARKER)
     (tmp_path / "missing").rmdir()

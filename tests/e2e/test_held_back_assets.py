@@ -26,7 +26,7 @@ def desk(tmp_path: Path) -> Iterator[Small]:
         yield made
 
 
-def test_every_run_says_how_to_decide_for_good(desk: Small) -> None:
+def test_every_run_says_how_to_decide_permanently(desk: Small) -> None:
     for _ in range(2):
         ran = desk.ran("run", "--no-progress", code=6)
         ran.says(

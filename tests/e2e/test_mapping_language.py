@@ -1,5 +1,5 @@
-"""Expressions, selection, shared files, lookups and suggested terms in a whole run, as the report and `errors` tell
-them."""
+"""Expressions, selection, shared files, lookups and suggested terms in a whole run, as the report and `errors`
+show them."""
 
 from __future__ import annotations
 

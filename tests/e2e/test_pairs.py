@@ -56,7 +56,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         for asset, twin in state.twins.items():
             told = comparison.lost_silently(there[asset], found[twin], [*state.losses[asset], *always])
             faults += [f"{there[asset]['catalogue_id']} {fault}" for fault in told]
-        assert faults == [], f"told: {state.losses}; notes: {report['notes']}"
+        assert faults == [], f"losses: {state.losses}; notes: {report['notes']}"
         (grown,) = [asset for asset, row in there.items() if row["filename"] == GROWN]
         sent = [name for asset, name in state.journal if asset == grown and name.endswith(IN_PARTS)]
         in_parts = discover()[target].capabilities.limits.parts is not None

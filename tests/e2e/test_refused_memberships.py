@@ -29,7 +29,7 @@ def parked(report: Any) -> list[tuple[str, int]]:
     return [(row["cause"], row["count"]) for row in report["parked"]]
 
 
-def test_they_are_parked_by_name_and_tried_again(job: Small) -> None:
+def test_refused_memberships_are_parked_by_name_and_tried_again(job: Small) -> None:
     job.faulty({"match": FILL, "every": 1, "do": "status:400"}, side="target")
     ran = job.run(code=4)
     assert parked(ran.data) == [("membership refused", 3)]

@@ -55,7 +55,7 @@ def test_unknown_groups_are_dropped_and_reported_where_the_mapping_says_so(pair:
     assert any(row["path"] == "groups[]" and row["rule"] == "not in the list" for row in done["losses"])
 
 
-def test_they_park_the_asset_before_anything_is_made_for_it_where_the_mapping_says_so(pair: Pair) -> None:
+def test_unknown_groups_park_the_asset_before_anything_is_made_for_it_where_the_mapping_says_so(pair: Pair) -> None:
     mapped(pair, "park")
     findings = asyncio.run(check_job(pair.job))
     (told,) = [finding for finding in findings if finding.subject == "target groups"]

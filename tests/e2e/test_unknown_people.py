@@ -47,7 +47,7 @@ def test_unknown_people_are_dropped_and_reported_where_the_mapping_says_so(pair:
     assert list(filter(None, written)) == ["Administrator"]
 
 
-def test_they_park_the_asset_in_a_plan_too(pair: Pair) -> None:
+def test_unknown_people_park_the_asset_in_a_plan_too(pair: Pair) -> None:
     mapped(pair, "park")
     plan, done = planned(pair), ran(pair)
     assert (plan["counts"]["created"], plan["counts"]["parked"]) == (1, 2)

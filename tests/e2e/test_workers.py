@@ -77,7 +77,7 @@ def test_a_state_in_a_file_is_refused(tenants: Pair, arguments: list[str], code:
 
 
 @pytest.mark.parametrize(("url", "code"), [("tcp://127.0.0.1:1", 5), ("localhost", 2)])
-def test_a_scheduler_that_is_not_there_is_named(shared: Pair, url: str, code: int) -> None:
+def test_a_scheduler_that_cannot_be_reached_is_named(shared: Pair, url: str, code: int) -> None:
     done = shared.cli("run", str(shared.job), "--cluster", url, check=code)
     assert url in done.stderr
     assert "hint: " in done.stderr

@@ -1,5 +1,5 @@
-"""Answers of all services, as source and as target, with something in them that no service should say: no traceback, no
-hang, no memory without bound, nothing lost silently.
+"""Responses of all services, as source and as target, with something in them that no service should say: no traceback,
+no hang, no memory without bound, nothing lost silently.
 
 `make fuzz N=20000` changes so many responses, half of them to reads and half to writes, by `SEED`; a failure names the
 line that repeats its case alone.

@@ -80,7 +80,7 @@ def wait(move: Move, seconds: float) -> None:
     move.universe.do(move.universe.clock.sleep(seconds))
 
 
-def test_it_is_parked_after_half_an_hour_and_done_when_somebody_took_it(move: Move) -> None:
+def test_a_queued_upload_is_parked_after_half_an_hour_and_done_when_somebody_took_it(move: Move) -> None:
     (waiting,) = queued(move)
     wait(move, HALF_AN_HOUR)
     move.live()

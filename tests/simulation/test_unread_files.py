@@ -64,7 +64,7 @@ def wait(move: Move, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("target", "name"), [("c_brandlibrary", "other.jpg"), ("d_templates", NAME)])
-def test_it_is_one_version(tmp_path: Path, target: str, name: str) -> None:
+def test_a_file_that_its_service_read_after_the_move_is_one_version(tmp_path: Path, target: str, name: str) -> None:
     """name: what the file is called afterwards; no call of d_templates changes it."""
     with Simulation(tmp_path, ("e_profiles", target)).moving() as move:
         identity = begin(move)

@@ -114,7 +114,7 @@ def test_plain_text_written_to_a_field_of_several_languages_is_compared_as_it_wa
         ("e_profiles", "GET /v2/assets/{id}"),
     ],
 )
-def test_an_asset_that_its_listing_carried_is_not_read_once_more(tmp_path: Path, kind: str, read: str) -> None:
+def test_an_asset_that_its_listing_carried_is_not_read_again(tmp_path: Path, kind: str, read: str) -> None:
     with Simulation(tmp_path, (kind, kind), SEED).moving() as move:
         move.live()
         move.universe.do(move.universe.clock.sleep(LAGS))

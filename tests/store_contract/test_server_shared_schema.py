@@ -70,7 +70,7 @@ def test_a_new_one_has_what_is_described(server: StateServer) -> None:
     assert key_of(server) == key
 
 
-def test_one_that_a_newer_release_made_is_refused_in_words(server: StateServer) -> None:
+def test_a_schema_that_a_newer_release_made_is_refused_with_a_clear_error(server: StateServer) -> None:
     key = key_of(server, NEWER)
     assert version_of(server) == max(NEWER)
     with pytest.raises(ConfigError, match="was made by a newer dam-sync") as refused:

@@ -230,7 +230,7 @@ async def test_a_recorded_write_is_never_made_again(store: SqlStore) -> None:
     assert await journal.get("create") is None
 
 
-async def test_an_open_intent_is_looked_for_before_it_is_repeated(store: SqlStore) -> None:
+async def test_an_open_intent_is_reconciled_before_it_is_repeated(store: SqlStore) -> None:
     journal = store.run_journal("test")
 
     async def crash() -> str:

@@ -177,7 +177,7 @@ async def test_after_a_lost_response_the_write_is_reconciled_first(store: SqlSto
     assert look.count == 1
 
 
-async def test_nothing_is_looked_for_before_anything_was_tried(store: SqlStore) -> None:
+async def test_nothing_is_reconciled_before_the_first_attempt(store: SqlStore) -> None:
     run, work = await claimed(store)
     look = Calls("t7")
     assert await store.journal(work, run).run("create", Calls("t1"), reconcile=look) == "t1"
@@ -394,7 +394,9 @@ class Target:
 
 @settings(max_examples=30, deadline=None)
 @given(acts=st.lists(st.sampled_from(["works", "lost before", "lost after", "refused"]), max_size=8))
-def test_with_a_look_first_nothing_is_made_twice(tmp_path_factory: pytest.TempPathFactory, acts: list[str]) -> None:
+def test_a_create_that_is_reconciled_first_is_never_made_twice(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[str]
+) -> None:
     """Whatever goes wrong with a create that can be found, the target has it at most once."""
     target = Target()
 

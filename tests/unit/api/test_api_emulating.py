@@ -97,7 +97,7 @@ def test_a_kind_must_be_given_and_be_there() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("option", ["wrong=1", "variant=nonsense", "nothing"])
-def test_an_option_that_is_not_there(name: str, option: str) -> None:
+def test_an_unknown_option_is_refused(name: str, option: str) -> None:
     message, hint = refused(name, "--option", option)
     assert "option" in message or "variant" in message
     assert "KEY=VALUE" in message + hint

@@ -181,7 +181,7 @@ async def test_what_sqlite_knows_of_tables_is_no_unexpected_content(tmp_path: Pa
     await (await SqlStore.open(path, SystemClock())).close()
 
 
-async def test_a_state_whose_schema_is_malformed_is_refused_in_words(tmp_path: Path) -> None:
+async def test_a_state_whose_schema_is_malformed_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "job.db"
     await (await SqlStore.open(path, SystemClock())).close()
     with closing(sqlite3.connect(path)) as raw:
@@ -192,7 +192,7 @@ async def test_a_state_whose_schema_is_malformed_is_refused_in_words(tmp_path: P
         await SqlStore.open(path, SystemClock())
 
 
-async def test_a_state_with_a_damaged_name_is_refused_in_words(tmp_path: Path) -> None:
+async def test_a_state_with_a_damaged_name_is_refused_with_a_clear_error(tmp_path: Path) -> None:
     path = tmp_path / "job.db"
     await (await SqlStore.open(path, SystemClock())).close()
     content = path.read_bytes()

@@ -55,7 +55,7 @@ async def test_what_is_no_url_of_a_scheduler_is_refused_at_once(url: str) -> Non
     assert "tcp://HOST:8786" in refused.value.hint
 
 
-async def test_a_scheduler_that_is_not_there_is_named_with_the_command_that_starts_it() -> None:
+async def test_a_scheduler_that_cannot_be_reached_is_named_with_the_command_that_starts_it() -> None:
     with pytest.raises(WorkersGone, match=r"scheduler tcp://[0-9.:]+ cannot") as gone:
         async with remote_client("tcp://127.0.0.1:1", seconds=1):
             pass

@@ -1,7 +1,7 @@
 """Faulty mapping and job files, by kind: each is refused with its file and line, what is wrong and what would be right.
 
-The tables `tests/support/faulty/*.csv` name for each kind what is replaced in the file next to them, where the fault is
-told, and in which words. `right` is what a person is told to write; some messages say both at once ("should be 1").
+The tables `tests/support/faulty/*.csv` name for each kind what is replaced in the file next to them, where the error is
+reported, and in which words. `right` is what the message says to write; some messages say both at once ("should be 1").
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ DAY = 24 * 3600
 
 
 class Library:
-    """Instants in seconds after START, counted half-open or by ends that are taken in or left out."""
+    """Timestamps in seconds after START, counted half-open or by ends that are taken in or left out."""
 
     def __init__(self, seconds: Sequence[float], *, low_in: bool = True, high_in: bool = False) -> None:
         self.moments = [START + timedelta(seconds=second) for second in seconds]

@@ -171,6 +171,6 @@ def test_a_closed_list_is_one_bracketed_text_whatever_its_values_hold(opened: Op
     platform.create("b", lib__technique="Gouache", status=422)
 
 
-def test_a_right_for_a_group_that_is_not_there_is_refused(platform: Platform) -> None:
+def test_a_right_for_an_unknown_group_is_refused(platform: Platform) -> None:
     uid = platform.create("cat")["uid"]
     platform.operate("Document.AddPermission", uid, status=400, users=["Full Access"], permission="Read")

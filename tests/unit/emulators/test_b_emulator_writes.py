@@ -79,7 +79,7 @@ def test_secured_fields_are_the_administrators(opened: Open) -> None:
         assert ann.put(f"{API}/id/{uid}", json={**body, "properties": {"dc:title": "x"}}).status_code == 200
 
 
-def test_unknown_properties_are_dropped_in_silence(platform: Platform) -> None:
+def test_unknown_properties_are_dropped_silently(platform: Platform) -> None:
     made = platform.create("a", no__such="x", lib__none="y", picture__none=1)
     assert {"no:such", "lib:none", "picture:none"}.isdisjoint(made["properties"])
 
@@ -160,7 +160,7 @@ def test_a_path_of_terms_is_checked_at_its_end_or_whole(opened: Open) -> None:
 # -- blobs by reference ------------------------------------------------------------------------------------------------
 
 
-def test_a_reference_that_does_not_resolve_is_dropped_in_silence(platform: Platform) -> None:
+def test_a_reference_that_does_not_resolve_is_dropped_silently(platform: Platform) -> None:
     made = platform.create("a", file__content=reference("batchId-none"))
     assert made["properties"]["file:content"] is None
     foreign = {"name": "a.jpg", "data": "https://elsewhere.example/nxfile/default/1/file:content/a.jpg"}

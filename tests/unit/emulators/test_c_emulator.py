@@ -61,7 +61,7 @@ def test_a_public_library_can_be_read_without_a_key_and_not_written(start: Start
     assert nobody.get("/libraries").json()["data"] == []
 
 
-def test_guests_see_fewer_assets_without_a_word(start: Start) -> None:
+def test_guests_silently_see_fewer_assets(start: Start) -> None:
     users = [{"token": level, "level": level, "scope": "library:Acme"} for level in ("guest", "collaborator", "admin")]
     rig = start(
         *rows("shown"),
@@ -264,7 +264,7 @@ def test_deleted_is_403_and_never_there_is_404(start: Start) -> None:
     assert rig.assets() == []
 
 
-def test_what_was_removed_is_not_there(start: Start) -> None:
+def test_what_was_removed_is_missing(start: Start) -> None:
     rig = start(*rows("1"))
     organization = rig.get("/organizations")["data"][0]["id"]
     for path in (f"/organizations/{organization}/assets", f"/organizations/{organization}/attachments"):

@@ -322,7 +322,7 @@ def test_urls_may_always_come() -> None:
         assert checksum(api, made) == md5(b"z")
 
 
-def test_4_content_that_is_not_there(api: Api) -> None:
+def test_4_missing_content(api: Api) -> None:
     made = api.made("nothing.jpg")
     assert api.refused("GET", "/asset/unknown/content") == (502, {"message": "Internal server error"})
     assert api.refused("GET", f"/asset/{made['objectId']}/content")[0] == 502

@@ -78,7 +78,7 @@ def test_c_objects_and_sessions_are_orphans_until_they_are_used_cancelled_or_pur
         assert kinds(url) == {"asset without a file": 1}
 
 
-def test_d_uploads_with_parts_and_records_without_a_file_stay_for_good() -> None:
+def test_d_uploads_with_parts_and_records_without_a_file_stay_permanently() -> None:
     with served(schema_rows(), part=1 << 16, multipart_least=100) as d:
         url = d.served.url
         made, begun = (d.made("film.mov", filesize=(1 << 16) + 10) for _ in range(2))

@@ -41,7 +41,7 @@ def draft(**fields: Any) -> dict[str, Any]:
     return {"placements": [{"kind": "category", "path": ["Press", "24"], "id": "c2"}], "fields": fields}
 
 
-async def test_they_are_there_in_the_next_run(store: SqlStore) -> None:
+async def test_counterparts_are_known_in_the_next_run(store: SqlStore) -> None:
     known = await Counterparts.load(store, dry=False)
     for row in (SEA, PRESS, replace(PRESS, wanted=("News",)), SEA):
         await known.keep(row)

@@ -101,7 +101,7 @@ async def test_what_is_in_the_trash_already_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("why", ["not begun", "linked", "planned", "unable"])
-async def test_nothing_is_looked_for(why: str) -> None:
+async def test_work_that_left_no_partial_create_is_not_searched_for(why: str) -> None:
     target, journal = Target("t-1"), MemoryJournal()
     if why == "unable":
         target.capabilities = Capabilities(frozenset({Operation.FIND}))

@@ -80,7 +80,7 @@ async def made(store: SqlStore, clock: SetClock, *names: str, run: int = 0) -> i
     return number
 
 
-async def test_they_are_looked_after_until_their_time_is_over_and_not_longer(opened: Opened) -> None:
+async def test_new_assets_are_watched_until_their_probation_is_over_and_not_longer(opened: Opened) -> None:
     store, clock = opened
     await made(store, clock, "a", "b")
     session, target = session_of(store, clock)
@@ -112,7 +112,7 @@ async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_ru
     assert await watch_probation(session, run=run) == []
 
 
-async def test_it_is_made_again_only_with_another_file_or_when_a_person_says_so(opened: Opened) -> None:
+async def test_a_removed_asset_is_created_again_only_with_another_file_or_when_a_person_says_so(opened: Opened) -> None:
     store, clock = opened
     await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")

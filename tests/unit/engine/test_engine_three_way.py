@@ -275,7 +275,7 @@ def test_a_file_of_the_same_size_without_digests_is_known_by_the_number_of_versi
     assert compared(BEFORE, hidden, files=files).conflicts() == []
 
 
-def test_a_file_that_somebody_uploaded_to_an_asset_without_one_is_none_of_ours() -> None:
+def test_a_file_that_somebody_uploaded_to_an_asset_without_one_is_not_ours() -> None:
     bare = replace(link(), versions=(), size=None, digests={})
     files = Files(bare, OLD, fresh=True, ours=(OLD,))
     (found,) = compared(BEFORE, asset(BEFORE, FOREIGN), files=files).conflicts()

@@ -69,7 +69,7 @@ def test_assets_that_wait_for_the_next_run_lead_to_it() -> None:
     assert after_status("job.yaml", unfinished="", parked=2, waiting=3) == ["errors job.yaml"]
 
 
-def test_a_job_with_waves_goes_on_with_the_first_that_waits_for_a_command() -> None:
+def test_a_job_with_waves_continues_with_the_first_that_waits_for_a_command() -> None:
     def after(*commands: str) -> list[str]:
         rows = [{"wave": f"wave {number}", "next": each} for number, each in enumerate(commands, 1)]
         return after_status("job.yaml", unfinished="", parked=0, waves=rows)

@@ -88,7 +88,7 @@ async def test_a_part_whose_response_was_lost_is_not_sent_again(opened: Open, pa
 
 @pytest.mark.parametrize("fault", ["reset_before", "status:503", "throttle:3", "status:401"])
 @pytest.mark.parametrize("part", range(1, PARTS + 1))
-async def test_a_part_that_never_arrived_is_sent_once_more(opened: Open, part: int, fault: str) -> None:
+async def test_a_part_that_never_arrived_is_sent_again(opened: Open, part: int, fault: str) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": SCRIPT, "nth": part, "do": fault}])

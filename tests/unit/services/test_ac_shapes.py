@@ -1,4 +1,4 @@
-"""Answers of services A and C in which one value has another JSON type: it becomes no text, and a loss names it."""
+"""Responses of services A and C in which one value has another JSON type: it becomes no text, and a loss names it."""
 
 from __future__ import annotations
 

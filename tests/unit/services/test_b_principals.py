@@ -42,7 +42,7 @@ async def test_one_that_may_not_be_looked_up_counts_as_known(tenant: Tenant) -> 
     assert await service.unknown_groups(frozenset({"press"})) == frozenset()
 
 
-async def test_nothing_is_made_for_a_group_that_is_not_there(tenant: Tenant) -> None:
+async def test_nothing_is_created_for_a_missing_group(tenant: Tenant) -> None:
     service = tenant.connect(options={"groups": None})
     await service.schema()
     before = set(tenant.truth())

@@ -285,7 +285,7 @@ async def test_large_files_come_from_the_servlet(start: Start, variant: str) -> 
     assert service.calls["GET /nxfile/{repository}/{docId}/{path}"] == 1
 
 
-async def test_a_digest_that_is_not_there_yet_is_no_error(start: Start) -> None:
+async def test_a_digest_that_is_computed_later_is_no_error(start: Start) -> None:
     tenant = start(digest_lag=60)
     await made(tenant, tenant.connect(), draft("later"))
 

@@ -108,7 +108,7 @@ def test_a_kill_at_any_record_leaves_no_second_asset_and_no_other_file(tmp_path:
 
 
 @pytest.mark.parametrize("linked_again", [True, False], ids=["link", "no-link"])
-def test_a_file_that_was_sent_instead_is_not_sent_once_more_after_a_kill(tmp_path: Path, linked_again: bool) -> None:
+def test_a_file_that_was_sent_instead_is_not_sent_again_after_a_kill(tmp_path: Path, linked_again: bool) -> None:
     """Its source publishes no digest, so that only who read the bytes knows which they were."""
     with pulling(tmp_path, DEAD, drafts(1)) as made:
         made.live()
@@ -127,7 +127,7 @@ def test_a_file_that_was_sent_instead_is_not_sent_once_more_after_a_kill(tmp_pat
     assert tried
 
 
-def test_a_file_that_was_sent_is_not_sent_once_more_because_there_is_a_link_now(tmp_path: Path) -> None:
+def test_a_file_that_was_sent_is_not_sent_again_because_there_is_a_link_now(tmp_path: Path) -> None:
     with pulling(tmp_path, WHOLE, drafts(1)) as made:
         made.linked = False
         made.live()

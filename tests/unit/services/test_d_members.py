@@ -26,7 +26,7 @@ OF_THE_LIBRARY = 30  # for each file of a scan: its hash, again while they are s
 
 
 class LargeLibrary(httpx.AsyncBaseTransport):
-    """Answers without a network; pages of collections are made before, all of equal size."""
+    """Responses without a network; pages of collections are made before, all of equal size."""
 
     def __init__(self, pages: int, each: int) -> None:
         self.files, self.scans = pages * facts.COLLECTION_PAGE * each, 0

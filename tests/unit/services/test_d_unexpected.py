@@ -1,4 +1,4 @@
-"""Answers of service D that are not as they should be: one asset is set aside or a loss is named, nothing is silent."""
+"""Responses of service D of another shape than expected: one asset is set aside or a loss is named, never silently."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ async def test_a_large_upload_resumes_where_its_links_were_stored(opened: Opened
 
 
 @pytest.mark.parametrize("blow_at", range(4, 12))
-async def test_a_small_upload_goes_on_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
+async def test_a_small_upload_resumes_with_the_links_its_record_came_with(opened: Opened, blow_at: int) -> None:
     """A record that was recorded as made is not trashed and created again: its links outlive the process."""
     credentials, journal, content = (
         MemoryCredentialStore(),

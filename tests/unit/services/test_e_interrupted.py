@@ -97,7 +97,7 @@ async def test_a_chunk_whose_response_was_lost_is_not_sent_again(opened: Open, p
 
 @pytest.mark.parametrize("fault", ["reset_before", "status:503", "throttle:3", "html:502", "html", "empty"])
 @pytest.mark.parametrize("part", [1, 3, PARTS])
-async def test_a_chunk_that_never_arrived_is_sent_once_more(opened: Open, part: int, fault: str) -> None:
+async def test_a_chunk_that_never_arrived_is_sent_again(opened: Open, part: int, fault: str) -> None:
     tenant = opened()
     content = Breaking("film.jpg", SIZE)
     tenant.faults.add([{"match": PUT, "nth": part, "do": fault}])

@@ -73,7 +73,7 @@ def test_kinds_of_field_that_a_service_reads_are_declared(name: str) -> None:
     assert told == READS[name]
 
 
-def test_what_nothing_is_said_of_is_not_there() -> None:
+def test_a_feature_that_is_not_declared_is_not_supported() -> None:
     assert Feature.RELATIONS not in KINDS["e_profiles"].capabilities.features
     assert not writes(KINDS["a_hypermedia"], Feature.FILENAME)
     unread = {kind.name for kind in FieldKind} - {kind.name for kind in READS["a_hypermedia"]}

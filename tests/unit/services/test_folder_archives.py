@@ -106,7 +106,7 @@ async def test_an_archive_is_refused_as_a_target_before_anything_is_written(tmp_
 
 
 @pytest.mark.parametrize("name", ["missing", "missing.zip"])
-async def test_a_source_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+async def test_a_missing_source_is_refused(tmp_path: Path, name: str) -> None:
     account = await connect(tmp_path / name, read_only=True).probe()
     with pytest.raises(ConfigError, match=f"{name} is not there"):
         account.refuse_as("source")

@@ -144,7 +144,7 @@ async def test_a_file_that_changes_its_length_while_it_is_read(tmp_path: Path, s
             await content.read(0, size)
 
 
-async def test_a_longer_file_without_a_word_of_it_is_noticed_at_its_end(tmp_path: Path) -> None:
+async def test_a_file_longer_than_announced_is_noticed_at_its_end(tmp_path: Path) -> None:
     source = generated(10 * MIB + 1, Opening(total=False))
     async with opened(source, tmp_path, source.file(size=10 * MIB)) as content:
         await content.read(0, 10 * MIB - 1)

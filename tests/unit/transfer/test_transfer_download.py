@@ -112,7 +112,7 @@ async def test_another_length_is_reported_before_a_byte_is_returned() -> None:
     assert (source.served, source.offsets) == (0, [0] * LENGTH_TRIES)
 
 
-async def test_more_bytes_than_expected_without_a_word_of_it() -> None:
+async def test_more_bytes_than_expected_are_refused_though_no_total_was_announced() -> None:
     with pytest.raises(IntegrityError, match="has more than the 100000 bytes expected"):
         await drain(source_of(DATA, Opening(total=False)), 100_000)
 

@@ -217,7 +217,7 @@ async def test_a_port_that_is_taken_is_reported(watcher: Watcher, url: str) -> N
 
 
 @pytest.mark.parametrize("text", ["8088", ":8088", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "0.0.0.0:8088"])
-def test_only_an_address_of_this_host_is_listened_on(text: str) -> None:
+def test_only_an_ip_address_of_this_host_is_listened_on(text: str) -> None:
     with pytest.raises(ConfigError, match="--listen"):
         ListenAddress.of(text)
     assert ListenAddress.of("[::1]:8088") == ListenAddress("::1", 8088)
