@@ -11,16 +11,31 @@ from typing import Any
 import pytest
 import structlog
 import typer.testing
-from hypothesis import settings
 
 from dam_sync.cli import YOUNG_OBJECTS
+from tests.support import property_examples
 
-settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy machine is not a defect
-settings.load_profile("dam-sync")
+property_examples.load_profile()
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
 for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, for child processes too
     if signal.getsignal(heard) is signal.SIG_IGN:
         signal.signal(heard, signal.default_int_handler if heard is signal.SIGINT else signal.SIG_DFL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    property_examples.seed_by_date(config)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    property_examples.scale(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    property_examples.add_command(item, report)
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
