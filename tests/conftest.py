@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 import structlog
 import typer.testing
-from hypothesis import settings
 
 from dam_sync.cli import YOUNG_OBJECTS
+from tests.support.sample import property_examples
 from tests.support.sample.plugin import OfDay
 from tests.support.sample.rotation import OfToday, Part, part_of, points_of_day, today
 
-settings.register_profile("dam-sync", deadline=None, max_examples=100)  # a busy host is not a defect
-settings.load_profile("dam-sync")
+property_examples.load_profile()
 typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]  # built once, not each time
 for heard in (signal.SIGINT, signal.SIGHUP):  # `nohup` and `&` leave them ignored, for child processes too
     if signal.getsignal(heard) is signal.SIG_IGN:
@@ -30,8 +29,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", choices=parts, default="", help="which tests run: see tests/support/sample/rotation.py")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    property_examples.seed_by_date(config)
     config.pluginmanager.register(OfDay(part_of(config)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    property_examples.scale(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    property_examples.add_command(item, report)
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

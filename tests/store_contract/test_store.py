@@ -25,6 +25,7 @@ from dam_sync.model.writes import Membership
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
+from tests.support.pairs import EVERYTHING
 
 LEASE = timedelta(minutes=5)
 SHARD = Shard("all", {"from": 1}, 3)
@@ -50,10 +51,23 @@ async def filled(store: SqlStore, *names: str) -> int:
 
 async def test_a_new_state_may_be_opened_several_times_at_once(tmp_path: Path) -> None:
     """SQLite refuses some of those that change the kind of log of an empty file at once, without waiting."""
-    for number in range(60):
+    for number in range(60 if EVERYTHING else 12):
         path = tmp_path / f"{number}.db"
         for opened in await asyncio.gather(*(SqlStore.open(path, SystemClock()) for _ in range(4))):
             await opened.close()
+
+
+async def test_a_new_state_is_opened_once_another_process_that_opens_it_is_through(tmp_path: Path) -> None:
+    """SQLite refuses the change of the kind of log at once while another connection is about to write."""
+    path = tmp_path / "job.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    opening = asyncio.create_task(SqlStore.open(path, SystemClock()))
+    await asyncio.wait([opening], timeout=0.2)
+    other.execute("ROLLBACK")
+    other.close()
+    opened = await opening
+    await opened.close()
 
 
 async def test_rows_come_back_in_the_order_of_the_listing(store: SqlStore) -> None:

@@ -21,7 +21,7 @@ class AlteredTransport(httpx.AsyncBaseTransport):
         return request
 
     def instead(self, request: httpx.Request) -> Json:
-        """The body of a response without the network; None where the network responds."""
+        """The body of a response without the network; None if the network responds."""
         return None
 
     def altered(self, request: httpx.Request, body: Json) -> Json:

@@ -6,6 +6,7 @@ import gzip
 
 import pytest
 
+from dam_sync.http.client import Request
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Transient
 from tests.support.network.clients import TOKEN, client_of, get, post
 from tests.support.network.raw_server import RawServer, Said, Seen, in_turn, no_http, said
@@ -28,35 +29,27 @@ async def test_a_response_that_is_no_json_is_reported(answer: Said, words: str) 
     assert caught.value.hint
 
 
-async def test_a_page_instead_of_json_is_asked_for_again() -> None:
-    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
-    async with (
-        RawServer(in_turn(page, said({"ok": 1}))) as server,
-        client_of(server) as client,
-    ):
-        assert (await client.send(get())).json() == {"ok": 1}
-    assert len(server.seen) == 2
+PAGE = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
+CUT = Said(200, b'{"ok": ', length=100, then="close")
+EMPTY = Said(200, b"", {"Content-Type": "application/octet-stream"})
 
 
-async def test_nothing_instead_of_json_is_asked_for_again() -> None:
-    empty = Said(200, b"", {"Content-Type": "application/octet-stream"})
-    async with (
-        RawServer(in_turn(empty, said({"ok": 1}))) as server,
-        client_of(server) as client,
-    ):
-        assert (await client.send(get())).json() == {"ok": 1}
-    assert len(server.seen) == 2
-
-
-async def test_a_page_after_other_failures_is_asked_for_again() -> None:
-    """It ended the run when the two attempts before it had failed."""
-    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
-    async with (
-        RawServer(in_turn(said({}, 503), said({}, 503), page, page, said({"ok": 1}))) as server,
-        client_of(server) as client,
-    ):
-        assert (await client.send(get())).json() == {"ok": 1}
-    assert len(server.seen) == 5
+@pytest.mark.parametrize(
+    ("before", "request_"),
+    [
+        pytest.param([PAGE], get(), id="page"),
+        pytest.param([EMPTY], get(), id="empty body"),
+        pytest.param(
+            [said({}, 503), said({}, 503), PAGE, PAGE], get(), id="pages after other failures"
+        ),  # ended the run
+        pytest.param([CUT], get(), id="truncated"),
+        pytest.param([PAGE], post(repeatable=True), id="write that may be repeated"),
+    ],
+)
+async def test_a_response_that_cannot_be_read_is_requested_again(before: list[Said], request_: Request) -> None:
+    async with RawServer(in_turn(*before, said({"ok": 1}))) as server, client_of(server) as client:
+        assert (await client.send(request_)).json() == {"ok": 1}
+    assert len(server.seen) == len(before) + 1
 
 
 async def test_pages_are_asked_for_three_times() -> None:
@@ -65,16 +58,6 @@ async def test_pages_are_asked_for_three_times() -> None:
         with pytest.raises(ContractBroken, match="an HTML page"):
             (await client.send(get())).json()
     assert len(server.seen) == 4
-
-
-async def test_a_truncated_response_is_requested_again() -> None:
-    cut = Said(200, b'{"ok": ', length=100, then="close")
-    async with (
-        RawServer(in_turn(cut, said({"ok": 1}))) as server,
-        client_of(server) as client,
-    ):
-        assert (await client.send(get())).json() == {"ok": 1}
-    assert len(server.seen) == 2
 
 
 async def test_a_truncated_response_to_a_write_is_transient() -> None:
@@ -100,20 +83,17 @@ async def test_what_is_no_http_is_reported() -> None:
             await client.send(get())
 
 
-async def test_a_service_that_does_not_respond_in_time_is_transient() -> None:
-    async with (
-        RawServer(lambda _: Said(pause=5.0)) as server,
-        client_of(server, attempts=1) as client,
-    ):
+@pytest.mark.parametrize(
+    ("slow", "timeout"),
+    [
+        pytest.param(Said(pause=5.0), 0.2, id="no response"),
+        pytest.param(Said(blocks=[b"x"] * 50, gap=0.1), 0.4, id="body that drips"),
+    ],
+)
+async def test_a_response_that_is_not_complete_in_time_is_not_waited_for(slow: Said, timeout: float) -> None:
+    async with RawServer(lambda _: slow) as server, client_of(server, attempts=1) as client:
         with pytest.raises(Transient, match="in time"):
-            await client.send(get(timeout=0.2))
-
-
-async def test_a_body_that_drips_is_not_waited_for() -> None:
-    drip = Said(blocks=[b"x"] * 50, gap=0.1)
-    async with RawServer(lambda _: drip) as server, client_of(server, attempts=1) as client:
-        with pytest.raises(Transient, match="in time"):
-            await client.send(get(timeout=0.4))
+            await client.send(get(timeout=timeout))
 
 
 async def test_a_refusal_is_an_error_and_an_accepted_status_a_reply() -> None:
@@ -157,13 +137,6 @@ async def test_a_response_to_a_write_that_cannot_be_read_leaves_its_outcome_unkn
             reply.object()
     assert (caught.value.operation, caught.value.asset) == ("POST /v2/things", "9")
     assert len(server.seen) == 1
-
-
-async def test_a_write_that_may_be_repeated_is_sent_again_after_a_page() -> None:
-    page = Said(200, b"<html>busy</html>", {"Content-Type": "text/html"})
-    async with RawServer(in_turn(page, said({"ok": 1}))) as server, client_of(server) as client:
-        assert (await client.send(post(repeatable=True))).json() == {"ok": 1}
-    assert len(server.seen) == 2
 
 
 async def test_an_empty_response_to_a_write_is_one_whatever_its_type_says() -> None:

@@ -159,17 +159,17 @@ async def test_a_refusal_that_comes_before_the_body_is_through_is_heard() -> Non
             await closed.wait()
 
 
-async def test_a_header_with_a_line_end_is_refused() -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(get(headers={"X-Name": "a\r\nX-Evil: 1"}), id="header with a line end"),
+        pytest.param(post(json={"a": float("nan")}), id="number that JSON lacks"),
+    ],
+)
+async def test_a_request_with_an_invalid_value_is_not_sent(request_: Request) -> None:
     async with RawServer(lambda _: said({})) as server, client_of(server) as client:
         with pytest.raises(InvalidValue):
-            await client.send(get(headers={"X-Name": "a\r\nX-Evil: 1"}))
-    assert server.seen == []
-
-
-async def test_json_that_is_none_is_refused() -> None:
-    async with RawServer(lambda _: said({})) as server, client_of(server) as client:
-        with pytest.raises(InvalidValue):
-            await client.send(post(json={"a": float("nan")}))
+            await client.send(request_)
     assert server.seen == []
 
 

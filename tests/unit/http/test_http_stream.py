@@ -88,28 +88,29 @@ async def test_a_server_without_ranges_starts_at_byte_zero() -> None:
         assert b"".join([block async for block in stream]) == DATA
 
 
+OTHER = "requested bytes from 50 on"
+
+
 @pytest.mark.parametrize(
-    "shown", ["bytes 0-99/1000", "bytes 51-149/1000", "bytes */1000", "items 50-149/1000", "", "bytes 50-49x/1000"]
+    ("shown", "size", "offset", "words"),
+    [
+        pytest.param("bytes 0-99/1000", 100, 50, OTHER, id="from the beginning"),
+        pytest.param("bytes 51-149/1000", 100, 50, OTHER, id="one byte later"),
+        pytest.param("bytes */1000", 100, 50, OTHER, id="no bytes"),
+        pytest.param("items 50-149/1000", 100, 50, OTHER, id="other unit"),
+        pytest.param("", 100, 50, OTHER, id="no header"),
+        pytest.param("bytes 50-49x/1000", 100, 50, OTHER, id="malformed"),
+        pytest.param("bytes 50-149/1000", 100, 0, "requested bytes from 0 on", id="not requested"),
+        pytest.param("bytes 50-149/1000", 90, 50, "90 bytes", id="other length than the body"),
+    ],
 )
-async def test_another_range_than_asked_for_breaks_the_contract(shown: str) -> None:
-    answer = Said(206, b"x" * 100, {"Content-Range": shown} if shown else {})
+async def test_a_range_that_was_not_requested_breaks_the_contract(
+    shown: str, size: int, offset: int, words: str
+) -> None:
+    answer = Said(206, b"x" * size, {"Content-Range": shown} if shown else {})
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
-        with pytest.raises(ContractBroken, match="requested bytes from 50 on"):
-            await client.stream(get("/f"), 50)
-
-
-async def test_a_range_nobody_asked_for_breaks_the_contract() -> None:
-    answer = Said(206, b"x" * 100, {"Content-Range": "bytes 50-149/1000"})
-    async with RawServer(lambda _: answer) as server, client_of(server) as client:
-        with pytest.raises(ContractBroken):
-            await client.stream(get("/f"))
-
-
-async def test_a_range_of_another_length_than_its_body_breaks_the_contract() -> None:
-    answer = Said(206, b"x" * 90, {"Content-Range": "bytes 50-149/1000"})
-    async with RawServer(lambda _: answer) as server, client_of(server) as client:
-        with pytest.raises(ContractBroken, match="90 bytes"):
-            await client.stream(get("/f"), 50)
+        with pytest.raises(ContractBroken, match=words):
+            await client.stream(get("/f"), offset)
 
 
 async def test_a_range_of_unknown_total() -> None:
