@@ -47,7 +47,7 @@ class Orphans:
 
 
 def orphans_in(universe: Universe, target: Tenant, state: Path) -> Orphans:
-    """What is left over now, and again time has passed than anything may live. The last that is done in a
+    """What is left over now, and when more time has passed than anything may live. The last that is done in a
     universe."""
     now = kinds(target)
     universe.do(universe.clock.sleep(LONGEST))
