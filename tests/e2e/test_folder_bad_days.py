@@ -24,6 +24,7 @@ from tests.support.folders import InFolder, Side
 from tests.support.forking import Forking
 from tests.support.pairs import EVERYTHING
 from tests.support.profiles import marker_in
+from tests.support.programs import shared
 
 A = "a_hypermedia"
 MB = 1_000_000
@@ -40,7 +41,7 @@ LIBRARY = [*SCHEMA, *(titled(number) for number in range(1, ASSETS + 1))]
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Forking]:
-    with Forking() as found:
+    with shared().branch() as found:
         yield found
 
 

@@ -27,6 +27,7 @@ from dam_sync.model.journal_names import is_inner
 from tests.conformance.catalogue import MARKER, SCHEMA, asset
 from tests.support.exposure import ACCEPTED
 from tests.support.forking import Forked, Forking
+from tests.support.programs import shared
 from tests.support.small import Ran
 from tests.support.tenants import Tenant
 
@@ -39,7 +40,7 @@ TICK, LONG = 0.05, 60.0  # seconds
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Forking]:
-    with Forking() as found:
+    with shared().branch() as found:
         yield found
 
 
