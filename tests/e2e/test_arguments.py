@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
+from tests.support.programs import Program
 from tests.support.services.small_limits import changed
 
 ASSETS = 3
@@ -96,8 +96,7 @@ def test_a_sample_without_its_sign(moved: Small) -> None:
 
 
 def test_a_demonstration_of_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dam_sync", "demo", "--assets", "0", "--dir", str(tmp_path / "demo")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = programs.run("demo", "--assets", "0", "--dir", str(tmp_path / "demo"), timeout=120)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "demo").exists()
@@ -105,13 +104,15 @@ def test_a_demonstration_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
 @pytest.mark.parametrize("verb", ["status", "errors", "check"])
-def test_a_pipe_that_is_closed(moved: Small, verb: str, options: tuple[str, ...]) -> None:
+def test_a_pipe_that_is_closed(moved: Small, tmp_path: Path, verb: str, options: tuple[str, ...]) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     try:
-        command = [sys.executable, "-m", "dam_sync", verb, str(moved.pair.job), *options]
-        done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, timeout=120)
+        closed, said = Path(f"/proc/{os.getpid()}/fd/{theirs}"), tmp_path / "said.txt"
+        with Program("dam_sync", verb, str(moved.pair.job), *options, out=closed, err=said) as process:
+            pass
     finally:
         os.close(theirs)
-    assert done.returncode == 0
-    assert not [line for line in done.stderr.splitlines() if not line.startswith("next: ")], done.stderr
+    assert process.returncode == 0
+    told = said.read_text(encoding="utf-8")
+    assert not [line for line in told.splitlines() if not line.startswith("next: ")], told

@@ -23,6 +23,7 @@ from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.any_pair import hurried, tenant_of
 from tests.support.jobs.folder_jobs import InFolder, Side
 from tests.support.pairs import EVERYTHING
+from tests.support.programs import shared
 from tests.support.services.profiles import marker_in
 
 A = "a_hypermedia"
@@ -40,7 +41,7 @@ LIBRARY = [*SCHEMA, *(titled(number) for number in range(1, ASSETS + 1))]
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Forking]:
-    with Forking() as found:
+    with shared().branch() as found:
         yield found
 
 

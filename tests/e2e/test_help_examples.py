@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import metadata
@@ -23,7 +21,7 @@ from dam_sync.help import text_of, topics
 from tests.support.forking import Forking
 from tests.support.jobs.tenants import CREDENTIALS, Pair, pair
 from tests.support.network.raw_server import free_port
-from tests.support.programs import PIPE, Program
+from tests.support.programs import PIPE, Program, completed
 
 ASSETS = 12
 MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
@@ -137,9 +135,9 @@ def test_the_examples_of_scale() -> None:
             extras = re.findall(r"\w+", rest[0].partition("[")[2])
             assert set(extras) <= set(metadata("dam-sync").get_all("Provides-Extra") or ())
             continue
-        command = [sys.executable, "-m", {"dam-sync": "dam_sync", "dask": "dask"}[name], verb, "--help"]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert [word for word in rest if word.startswith("--") and word not in shown] == []
+        shown = completed({"dam-sync": "dam_sync", "dask": "dask"}[name], verb, "--help")
+        shown.check_returncode()
+        assert [word for word in rest if word.startswith("--") and word not in shown.stdout] == []
 
 
 def test_the_examples_of_init(desk: Desk) -> None:

@@ -29,6 +29,7 @@ from tests.support.forking import Forked, Forking
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.small_jobs import Ran
 from tests.support.jobs.tenants import Tenant
+from tests.support.programs import shared
 
 PAIRS = [("b_documents", "c_brandlibrary"), ("c_brandlibrary", "d_templates"), ("d_templates", "b_documents")]
 ASSETS = 8
@@ -39,7 +40,7 @@ TICK, LONG = 0.05, 60.0  # seconds
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Forking]:
-    with Forking() as found:
+    with shared().branch() as found:
         yield found
 
 

@@ -22,7 +22,7 @@ from tests.e2e.test_migration import digests
 from tests.support import programs
 from tests.support.clusters import Cluster, spawned_by
 from tests.support.jobs.tenants import Command, Completed, Pair, alone, duplicates
-from tests.support.programs import Program
+from tests.support.programs import CODE, Program
 from tests.support.sample.cases import only_in_full
 from tests.support.state.postgres import OwnServer, execute
 
@@ -121,7 +121,7 @@ asyncio.run(main())
 
 
 def test_what_dask_leaves_alone_after_a_killed_worker_is_not_in_the_output() -> None:
-    done = subprocess.run([sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, timeout=120, check=False)
+    done = programs.completed(CODE, LEFT_ALONE, clustered=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import replace
@@ -25,6 +23,7 @@ from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, VERSION_TABLE
 from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
+from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock
 from tests.support.state.postgres import CuttingProxy, execute, started
 
@@ -150,10 +149,10 @@ async def test_what_every_process_knows_by_now_is_forgotten(
 async def test_a_process_that_died_lets_the_next_one_in_who_learns_what_it_began(
     both: tuple[ServerTarget, ServerTarget], jobs: tuple[StateServer, StateServer], target: str
 ) -> None:
-    command = [sys.executable, "-c", DIES, jobs[0].host, jobs[0].database, jobs[0].schema, target]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    given = jobs[0].host, jobs[0].database, jobs[0].schema, target
+    process = await asyncio.to_thread(Program, CODE, DIES, *given, out=PIPE, err=None)
     assert process.stdout is not None
-    assert await asyncio.to_thread(process.stdout.readline) == b"begun\n"
+    assert await asyncio.to_thread(process.stdout.readline) == "begun\n"
 
     async def enter() -> list[SharedPart]:
         async with both[1].creating(TERMS):

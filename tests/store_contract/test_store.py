@@ -7,8 +7,6 @@ import os
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import textwrap
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -26,6 +24,7 @@ from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.pairs import EVERYTHING
+from tests.support.programs import CODE, PIPE, Program
 
 LEASE = timedelta(minutes=5)
 SHARD = Shard("all", {"from": 1}, 3)
@@ -196,10 +195,10 @@ async def test_a_second_process_is_refused_with_the_name_of_the_first(tmp_path: 
             await asyncio.sleep(60)
         asyncio.run(main())
     """
-    first = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(path)], stdout=subprocess.PIPE)
+    first = Program(CODE, textwrap.dedent(program), str(path), out=PIPE, err=None)
     assert first.stdout is not None
     try:
-        assert first.stdout.readline() == b"begun\n"
+        assert first.stdout.readline() == "begun\n"
         second = await SqlStore.open(path, SystemClock())
         with pytest.raises(StoreBusy, match=f"run 1 of this job is active: process {first.pid}"):
             await second.begin("job", "run")
@@ -365,7 +364,7 @@ async def test_a_kill_leaves_what_was_acknowledged(tmp_path: Path) -> None:
         asyncio.run(main())
     """
     path = tmp_path / "job.db"
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), str(path)], stdout=subprocess.PIPE)
+    child = Program(CODE, textwrap.dedent(program), str(path), out=PIPE, err=None)
     assert child.stdout is not None
     last = -1
     for line in child.stdout:

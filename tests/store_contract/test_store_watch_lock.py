@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from dam_sync.model.errors import StoreBusy
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.watched_elsewhere import ALREADY_WATCHED
 from dam_sync.store.watch_lock import WatchLock
+from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock
 from tests.support.state.postgres import execute
 
@@ -64,8 +63,7 @@ async def test_a_killed_holder_leaves_no_lock(lock: WatchLock, place: Path | Sta
     how = repr(place).replace("PosixPath", "Path")
     if isinstance(place, StateServer):
         how = how[:-1] + f", password={place.password!r})"
-    program = [sys.executable, "-c", HOLD.format(place=how)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as holder:
+    with Program(CODE, HOLD.format(place=how), out=PIPE, err=None) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(StoreBusy, match=f"process {holder.pid} on "):

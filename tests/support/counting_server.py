@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import time
 from collections import deque
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
+
+from tests.support.programs import PIPE, Program
 
 TICK = 0.005
 STALL, CALLER_STALL = 0.02, 0.05  # seconds
@@ -73,7 +74,7 @@ class CountingServer(asyncio.Protocol):
 class Counting:
     """A server in a process of its own."""
 
-    process: subprocess.Popen[bytes]
+    process: Program
     url: str
 
     def end(self) -> Seen:
@@ -85,17 +86,13 @@ class Counting:
 @contextmanager
 def counting(rate: int) -> Iterator[Counting]:
     """A server with this limit."""
-    command = [sys.executable, "-m", "tests.support.counting_server", str(rate)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = Program("tests.support.counting_server", str(rate), typed=PIPE, out=PIPE, err=None)
     assert process.stdout is not None
     try:
         yield Counting(process, f"http://127.0.0.1:{int(process.stdout.readline())}")
     finally:
         process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+        process.communicate()
 
 
 async def _serve(rate: int) -> None:

@@ -1,7 +1,8 @@
 """A small disk that can be full or read-only at any moment, and commands of `dam-sync` that work on it.
 
 The strongest way that this machine allows: a file system in memory, mounted where only the commands see it (as root, or
-in a namespace of one's own); else a limit on how large a file may grow, set on the command while it runs.
+in a namespace of one's own), by the process that forks them; else a limit on how large a file may grow, set on the
+command while it runs.
 DAM_SYNC_DISK=limited asks for the second.
 """
 
@@ -10,19 +11,19 @@ from __future__ import annotations
 import os
 import resource
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.support.forking import Forked, Forking
 from tests.support.jobs.small_jobs import Ran
+from tests.support.programs import shared
 
 FILLER = "filler"
 WAY = "the small disk was"  # begins what a test tells of it
 SUPERUSER = os.geteuid() == 0
-NAMESPACE = ("unshare", "--mount", "--propagation", "private", *(() if SUPERUSER else ("--map-root-user",)))
 
 
 class Disk:
@@ -40,8 +41,8 @@ class Disk:
 
     def start(self, *arguments: str, **environment: Any) -> Forked:
         """Begin a command; one at a time."""
-        limit = 0 if self._full else -1
-        self.running = self.forking.start(*arguments, limit=limit, heeding=self._heeding, **environment)
+        given: dict[str, Any] = {"limit": 0 if self._full else -1, "heeding": self._heeding, **environment}
+        self.running = self.forking.start(*arguments, **given)
         return self.running
 
     def command(self, *arguments: str, **environment: Any) -> Ran:
@@ -127,11 +128,20 @@ class MountedDisk(Disk):
 @contextmanager
 def forking_disks() -> Iterator[tuple[Forking, type[Disk]]]:
     """What forks the commands, and the strongest kind of disk that works here."""
-    able = os.environ.get("DAM_SYNC_DISK") != "limited" and shutil.which("unshare") and shutil.which("mount")
-    probe = [*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
-    mounts = able and subprocess.run(probe, capture_output=True, check=False).returncode == 0
-    with Forking([*NAMESPACE, "--"] if mounts else []) as forking:
+    mounts = _can_mount()
+    with shared().branch() as forking:
+        if mounts:
+            assert forking.unshare_mounts()
         yield forking, MountedDisk if mounts else Disk
+
+
+@cache
+def _can_mount() -> bool:
+    """Whether a forked process may mount a file system that only it and its children see."""
+    if os.environ.get("DAM_SYNC_DISK") == "limited" or not shutil.which("mount"):
+        return False
+    with shared().branch() as probing:
+        return probing.unshare_mounts() and not probing.sh("mount", "-t", "tmpfs", "tmpfs", "/mnt").returncode
 
 
 @contextmanager

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ctypes import CDLL, c_uint32, get_errno
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -35,6 +35,7 @@ from dam_sync import services
 from dam_sync.cli import YOUNG_OBJECTS, cli
 from tests.support.jobs import small_jobs
 from tests.support.jobs.small_jobs import Ran, hurry, set_right
+from tests.support.programs import CODE
 from tests.support.state.shared_engine import empty_state
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +45,8 @@ LONGEST = 600.0  # seconds that a command may take
 CAPABILITIES, OVERRIDING = 0x20080522, 0b110  # the call's version; rights of the superuser to pass over those of files
 WRITING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 PR_SET_NAME, NANNY, WORKER = 15, "dask forking", "dask worker"  # names of processes
+CLONE_NEWNS, CLONE_NEWUSER, MS_REC, MS_PRIVATE = 0x20000, 0x10000000, 0x4000, 1 << 18  # of unshare(2), mount(2)
+FAILED_FLUSH = 120  # the exit code of Python where the end of an output cannot be written
 Order = Mapping[str, Any]
 COMMAND_LINE = typer.main.get_command(cli)
 
@@ -84,27 +87,35 @@ class Forked:
 
 
 class Forking:
-    """The process that forks, begun by `before` (a program that starts another). A context manager.
+    """A process that forks, at the other end of a line for orders and one for answers.
 
     The commands live by a clock that is so much `faster`: pauses cost little, waiting in small steps costs more.
     """
 
-    def __init__(self, before: Sequence[str] = (), faster: float = FASTER) -> None:
-        self._faster = faster
-        self._command = [*before, sys.executable, "-m", "tests.support.forking"]
-
-    def __enter__(self) -> Forking:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+    def __init__(self, orders: IO[str], answers: IO[str], faster: float) -> None:
+        self._orders, self._answers, self._faster = orders, answers, faster
         self.pid = int(self.ask({"do": "pid"})["pid"])
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait(timeout=20)
+    @contextmanager
+    def branch(self, faster: float = FASTER) -> Iterator[Forking]:
+        """Another one, forked from this one, that has read the same; it ends with the block."""
+        with tempfile.TemporaryDirectory() as name:
+            lines = [f"{name}/orders", f"{name}/answers"]
+            for line in lines:
+                os.mkfifo(line)
+            pid = self.ask({"do": "branch", "lines": lines})["pid"]
+            orders, answers = open(lines[0], "w", encoding="utf-8"), open(lines[1], encoding="utf-8")  # noqa: SIM115
+        try:
+            yield Forking(orders, answers, faster)
+        finally:
+            orders.close()
+            self.ask({"do": "wait", "pid": pid})
+            answers.close()
+
+    def unshare_mounts(self) -> bool:
+        """What is mounted where it is from now on, only it and its commands see, until they have ended. False where the
+        system refuses that."""
+        return bool(self.ask({"do": "unshare"})["done"])
 
     def start(
         self,
@@ -140,12 +151,26 @@ class Forking:
 
     def ask(self, order: Order) -> dict[str, Any]:
         """Send an order; returns the response."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        self._orders.write(json.dumps(order) + "\n")
+        self._orders.flush()
+        answer: dict[str, Any] = json.loads(self._answers.readline())
         return answer
+
+
+@contextmanager
+def started(faster: float = FASTER) -> Iterator[Forking]:
+    """One in a program of its own, which takes two seconds to read all that commands need."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "tests.support.forking"]
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=ROOT)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield Forking(process.stdin, process.stdout, faster)
+    finally:
+        process.stdin.close()
+        process.stdout.close()
+        process.wait(timeout=20)
 
 
 def _start(order: Order) -> dict[str, Any]:
@@ -155,7 +180,7 @@ def _start(order: Order) -> dict[str, Any]:
     code = 1
     try:
         os.dup2(os.open(order["typed"], os.O_RDONLY), 0)
-        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 -- until the process ends
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- until the process ends
         for number, stream in enumerate(STREAMS, 1):
             os.dup2(os.open(order["pipes"][stream], os.O_WRONLY), number)
         os.chdir(order["folder"])
@@ -167,34 +192,24 @@ def _start(order: Order) -> dict[str, Any]:
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
         sys.excepthook(*sys.exc_info())
     finally:
-        for output in (sys.stdout, sys.stderr):
-            output.flush()
+        for each in (sys.stdout, sys.stderr):
+            each.flush()
         os._exit(code)
 
 
 def _start_program(order: Order) -> dict[str, Any]:
     """See `tests.support.programs`."""
-    clustered = order["name"] == "dask" or not {"--workers", "--cluster"}.isdisjoint(order["arguments"])
+    clustered = order.get("clustered") or order["name"] == "dask"
+    clustered = clustered or not {"--workers", "--cluster"}.isdisjoint(order["arguments"])
     if clustered:
         _read_cluster()
+    _read_once(order.get("reading", ()))
     pid = os.fork()
     if pid:
         return {"pid": pid}
     code = 1
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        out, err = order["streams"]
-        os.dup2(os.open(out, WRITING, 0o600), 1)
-        os.dup2(os.open(err, WRITING, 0o600) if err != out else 1, 2)
-        sys.stdin, sys.stdout = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8")  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 -- until it ends
-        os.chdir(order["folder"])
-        os.environ.clear()
-        os.environ.update(order["environment"])
-        tempfile.tempdir = None
-        if order.get("apart"):
-            os.setsid()
-        _bound(order)
+        _enter(order)
         if clustered and (settings := os.environ.get("DASK_CONFIG")):
             dask = import_module("dask")
             dask.config.refresh(paths=[*dask.config.paths, settings])
@@ -204,23 +219,97 @@ def _start_program(order: Order) -> dict[str, Any]:
     except BaseException:  # noqa: BLE001 -- what nobody expected is to be seen by the test
         sys.excepthook(*sys.exc_info())
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
+        os._exit(code if _flushed() else FAILED_FLUSH)
+
+
+def _enter(order: Order) -> None:
+    """The streams, the folder, the environment and the bounds of a program."""
+    typed, out, err = order["streams"]
+    os.dup2(os.open(typed, os.O_RDONLY), 0)
+    os.dup2(os.open(out, WRITING, 0o600), 1)
+    if err is not None:
+        os.dup2(os.open(err, WRITING, 0o600) if err != out else 1, 2)
+    _reopen_streams()
+    os.chdir(order["folder"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    tempfile.tempdir = None
+    if order.get("apart"):
+        os.setsid()
+    _bound(order)
+
+
+def _reopen_streams() -> None:
+    """Those of Python, for the files that are open now. Like its own, they do not close them."""
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _flushed() -> bool:
+    """Whether all that was written to the streams of Python has left this process."""
+    done = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if not stream.closed:
                 stream.flush()
-        os._exit(code)
+        except OSError:
+            done = False
+    return done
 
 
 def _program(name: str, arguments: Sequence[str]) -> int:
-    """What Python does for `python -m`, and at the end of a program."""
-    sys.argv = [name, *arguments]
+    """What Python does for `python -m`, or `python -c`, and at the end of a program."""
     try:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        if name == CODE:
+            sys.argv = [CODE, *arguments[1:]]
+            exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = [name, *arguments]
+            runpy.run_module(name, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     return code
+
+
+def _read_once(modules: Sequence[str]) -> None:
+    """All programs that begin later have read them as well."""
+    for name in modules:
+        if name not in sys.modules:
+            import_module(name)
+            gc.freeze()
+
+
+def _branch(order: Order) -> dict[str, Any]:
+    """See `Forking.branch`."""
+    pid = os.fork()
+    if pid:
+        return {"pid": pid}
+    try:
+        for number, (line, mode) in enumerate(zip(order["lines"], (os.O_RDONLY, os.O_WRONLY), strict=True)):
+            os.dup2(os.open(line, mode), number)
+        _reopen_streams()
+        _serve()
+    except BaseException:  # noqa: BLE001 -- the test hears of it by the end of the line
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(0)
+
+
+def _unshare_mounts() -> bool:
+    """See `Forking.unshare_mounts`. Who is no superuser has to be one in a namespace of users."""
+    if sys.platform != "linux":
+        return False
+    libc, user, group = CDLL(None), os.geteuid(), os.getegid()
+    if libc.unshare(CLONE_NEWNS | (CLONE_NEWUSER if user else 0)):
+        return False
+    if user:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+            Path("/proc/self", name).write_text(text, encoding="ascii")
+    return not libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
 
 
 def _read_cluster() -> None:
@@ -328,28 +417,37 @@ def _read_the_rest() -> None:
 
 
 def _serve() -> None:
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(_answer(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+def _answer(order: Order) -> dict[str, Any]:
+    match order["do"]:
+        case "pid":
+            return {"pid": os.getpid()}
+        case "start":
+            return _start(order)
+        case "program":
+            return _start_program(order)
+        case "branch":
+            return _branch(order)
+        case "unshare":
+            return {"done": _unshare_mounts()}
+        case "wait":
+            return {"code": os.waitstatus_to_exitcode(os.waitpid(order["pid"], 0)[1])}
+        case _:
+            done = subprocess.run(order["command"], capture_output=True, text=True, check=False)
+            return {"code": done.returncode, "out": done.stdout + done.stderr}
+
+
+def _get_ready() -> None:
     _read_the_rest()
     empty_state()  # a command may have no disk to make it on
     gc.freeze()  # what is not looked at is not copied
     gc.set_threshold(YOUNG_OBJECTS)
-    answer: dict[str, Any]
-    for line in sys.stdin:
-        order = json.loads(line)
-        match order["do"]:
-            case "pid":
-                answer = {"pid": os.getpid()}
-            case "start":
-                answer = _start(order)
-            case "program":
-                answer = _start_program(order)
-            case "wait":
-                answer = {"code": os.waitstatus_to_exitcode(os.waitpid(order["pid"], 0)[1])}
-            case _:
-                done = subprocess.run(order["command"], capture_output=True, text=True, check=False)
-                answer = {"code": done.returncode, "out": done.stdout + done.stderr}
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
 
 
 if __name__ == "__main__":
+    _get_ready()
     _serve()

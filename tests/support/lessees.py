@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,9 @@ from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import Pace
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.server.permits import ServerPermits
+from tests.support.programs import PIPE, Program
 
+NAME, READ = "tests.support.lessees", ("dam_sync.store.server.permits",)
 TICK = 0.02
 GET = Request("GET /thing", "GET", "/thing", repeatable=True)
 
@@ -67,10 +68,9 @@ async def _watch(stalls: list[tuple[float, float]]) -> None:
 
 
 @contextmanager
-def lessees(number: int, **order: Any) -> Iterator[list[subprocess.Popen[str]]]:
+def lessees(number: int, **order: Any) -> Iterator[list[Program]]:
     """So many processes, which begin together."""
-    command = [sys.executable, "-m", "tests.support.lessees"]
-    made = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(number)]
+    made = [Program(NAME, typed=PIPE, out=PIPE, err=None, reading=READ) for _ in range(number)]
     try:
         for each in made:
             _tell(each, json.dumps(order))
@@ -86,13 +86,13 @@ def lessees(number: int, **order: Any) -> Iterator[list[subprocess.Popen[str]]]:
             each.communicate()
 
 
-def result(process: subprocess.Popen[str]) -> dict[str, Any]:
+def result(process: Program) -> dict[str, Any]:
     """What a process returned."""
     told, _ = process.communicate()
     return dict(json.loads(told.splitlines()[-1]))
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> None:
+def _tell(process: Program, line: str) -> None:
     assert process.stdin is not None
     process.stdin.write(f"{line}\n")
     process.stdin.flush()

@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,24 +22,30 @@ if TYPE_CHECKING:  # it needs this module
     from tests.support.forking import Forking
 
 NOWHERE = Path(os.devnull)
-PIPE = Path("|")  # both streams may go to it, and are one then
+PIPE = Path("|")  # both outputs may go to it, and are one then
+CODE = "-c"  # in place of the name of a module: the first argument is the program itself
 
 
 @cache
 def shared() -> Forking:
     """The process that forks for the tests of this process; it ends with it."""
-    from tests.support.forking import Forking
+    from tests.support.forking import started
 
-    forking = Forking(faster=1.0)
-    atexit.register(forking.__exit__)
-    return forking.__enter__()
+    until_the_end = ExitStack()
+    atexit.register(until_the_end.close)
+    return until_the_end.enter_context(started(faster=1.0))
 
 
 class Program:
-    """One at work, to be used like `subprocess.Popen`. Its streams go to files that they are added to, or to pipes that
-    are read as `stdout` and `stderr`. folder: where it begins; bounds: limit and heeding, as of `Forking.start`;
-    apart: begins a session of its own; spawning: starts worker processes of Dask as programs."""
+    """One at work, to be used like `subprocess.Popen`. name: of its module, or CODE. Its input comes from a file, its
+    outputs go to files that they are added to; or they are pipes, and used as `stdin`, `stdout` and `stderr`. An `err`
+    of None is that of the tests. folder: where it begins.
 
+    bounds: limit and heeding, as of `Forking.start`; apart: begins a session of its own; reading: modules that it
+    needs, which are read once for it and all that follow; clustered: uses Dask, though its arguments do not say so;
+    spawning: starts worker processes of Dask as programs."""
+
+    stdin: TextIO | None = None
     stdout: TextIO | None = None
     stderr: TextIO | None = None
 
@@ -46,8 +53,9 @@ class Program:
         self,
         name: str,
         *arguments: str,
+        typed: Path = NOWHERE,
         out: Path = NOWHERE,
-        err: Path = NOWHERE,
+        err: Path | None = NOWHERE,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
         **bounds: Any,
@@ -55,13 +63,19 @@ class Program:
         order: dict[str, Any] = {"name": name, "arguments": arguments, "folder": str(folder or Path.cwd())}
         order |= {"environment": dict(os.environ if environment is None else environment), **bounds}
         with TemporaryDirectory() as found:
-            pipe = Path(found, "pipe")
-            if PIPE in (out, err):
+            given, said = Path(found, "in"), Path(found, "out")
+            order["streams"] = [
+                given if typed is PIPE else typed,
+                *(said if each is PIPE else each for each in (out, err)),
+            ]
+            for pipe in {given, said}.intersection(order["streams"]):
                 os.mkfifo(pipe)
-            order["streams"] = [str(pipe if each is PIPE else each) for each in (out, err)]
+            order["streams"] = [None if each is None else str(each) for each in order["streams"]]
             self.pid = int(shared().ask({"do": "program", **order})["pid"])
+            if typed is PIPE:
+                self.stdin = given.open("w", encoding="utf-8")
             if PIPE in (out, err):
-                reading = pipe.open(encoding="utf-8", errors="replace")
+                reading = said.open(encoding="utf-8", errors="replace")
                 self.stdout, self.stderr = (reading if each is PIPE else None for each in (out, err))
         self.returncode: int | None = None
         self._ended = os.pidfd_open(self.pid)
@@ -74,10 +88,13 @@ class Program:
         for stream in (self.stdout, self.stderr):
             if stream is not None:
                 stream.close()
+        self._end_input()
         self.wait()
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """What it writes to its pipes until it ends. Raises TimeoutExpired for one that has closed them."""
+        """What it writes to its pipes until it ends, after the end of its input. Raises TimeoutExpired for one that has
+        closed them."""
+        self._end_input()
         texts = []
         for stream in (self.stdout, self.stderr):
             texts.append("" if stream is None or stream.closed else stream.read())
@@ -85,6 +102,11 @@ class Program:
                 stream.close()
         self.wait(timeout)
         return texts[0], texts[1]
+
+    def _end_input(self) -> None:
+        if self.stdin is not None:
+            with suppress(BrokenPipeError):
+                self.stdin.close()
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -119,14 +141,21 @@ class Program:
         os.close(self._ended)
 
 
-def run(*arguments: str, timeout: float = 600, **given: Any) -> subprocess.CompletedProcess[str]:
-    """A command of `dam-sync`, to its end."""
-    with TemporaryDirectory() as name:
-        streams = Path(name, "out"), Path(name, "err")
-        process = Program("dam_sync", *arguments, out=streams[0], err=streams[1], **given)
+def completed(
+    name: str, *arguments: str, out: Path | None = None, timeout: float = 600, **given: Any
+) -> subprocess.CompletedProcess[str]:
+    """A program, to its end. out: where its results go, if they are not to be returned."""
+    with TemporaryDirectory() as folder:
+        streams = Path(folder, "out"), Path(folder, "err")
+        process = Program(name, *arguments, out=out or streams[0], err=streams[1], **given)
         try:
             code = process.wait(timeout)
         finally:
             process.kill()
-        out, err = (path.read_text(encoding="utf-8", errors="replace") for path in streams)
-    return subprocess.CompletedProcess(arguments, code, out, err)
+        told = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]
+    return subprocess.CompletedProcess(arguments, code, *told)
+
+
+def run(*arguments: str, timeout: float = 600, **given: Any) -> subprocess.CompletedProcess[str]:
+    """A command of `dam-sync`, to its end."""
+    return completed("dam_sync", *arguments, timeout=timeout, **given)

@@ -17,7 +17,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Connector, Context
 from dam_sync.services import discover
 from dam_sync.services.folder import facts
-from dam_sync.services.folder.api import bag
+from dam_sync.services.folder.api import bag, manifests
 from dam_sync.services.folder.api.disk import Disk, FileSystem
 from dam_sync.services.folder.service import FolderService
 from dam_sync.services.folder.tenant import ABOUT, FORMAT
@@ -68,7 +68,7 @@ class FusedFileSystem(FileSystem):
     def seal(self, disk: Disk, today: date) -> None:
         """See `bag.seal`, in this process."""
         bag.prepare(disk)
-        assert self._done(bag.main, disk.root, today.isoformat()) == 0
+        assert self._done(manifests.main, str(disk.root), today.isoformat()) == 0
         handle = disk.open(bag.SEALED)
         stamp(handle, self._clock)
         os.close(handle)

@@ -63,7 +63,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_a_folder_instead_of_a_file_is_named_with_what_to_do(tmp_path: Path) -> None:
-    done = shell(f"{COMMAND} check .", tmp_path)
+    done = programs.run("check", ".", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "error: . is a folder, not a job file",
@@ -106,7 +106,7 @@ def test_a_full_disk_below_the_output_of_a_job_is_no_internal_error(
 
 
 def test_what_was_done_is_no_failure_because_it_cannot_be_shown(folders: Path) -> None:
-    done = shell(f"{COMMAND} run job.yaml --no-progress > /dev/full", folders)
+    done = programs.run("run", "job.yaml", "--no-progress", folder=folders, out=Path("/dev/full"))
     assert done.returncode == 0
     assert "error: standard output cannot be written: no space is left" in done.stderr.splitlines()
     assert "next: dam-sync report job.yaml" in done.stderr.splitlines()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.emulators.kit.owner import is_own
+from tests.support.programs import PIPE, Program
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 ROW = "   0: {local} {remote} {state} 00000000:00000000 00:00000000 00000000  {user}        0 160 1 0 100 0 0 10 0\n"
@@ -41,7 +42,7 @@ def test_a_connection_is_that_of_the_user_whom_the_system_names(tmp_path: Path, 
     assert is_own(CLIENT, SERVER, tmp_path / "tcp", 1000) is own
 
 
-STARTED = [sys.executable, "-m", "dam_sync", "emulate", "--json"]
+STARTED = ("dam_sync", "emulate", "--json")
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "SIGHUP", "SIGINT", "the process that started it"])
@@ -49,10 +50,9 @@ def test_it_leaves_no_file_behind(tmp_path: Path, end: str) -> None:
     """A rehearsal puts real files into its folder."""
     if end == "SIGHUP" and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         pytest.skip("started by nohup: it goes on")
-    arguments = [*STARTED, "--attached", "e_profiles"]
+    streams = {"typed": PIPE, "out": PIPE, "err": None}
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, text=True, env=environment) as process:
+    with Program(*STARTED, "--attached", "e_profiles", **streams, environment=environment) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline()
@@ -70,7 +70,7 @@ ASK = "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'GET /_emulator/calls HTTP/1.0\
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can ask as another user")
 def test_another_user_gets_no_response() -> None:
-    with subprocess.Popen([*STARTED, "e_profiles"], stdout=subprocess.PIPE, text=True) as process:
+    with Program(*STARTED, "e_profiles", out=PIPE, err=None) as process:
         try:
             assert process.stdout is not None
             url = json.loads(process.stdout.readline())["url"]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -23,6 +20,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.store.file.threads import WriterThread
 from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
+from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
@@ -186,9 +184,7 @@ asyncio.run(main())
 @pytest.mark.parametrize("after", [30, 170])
 async def test_a_kill_in_the_middle_keeps_what_was_acknowledged_and_doubles_nothing(tmp_path: Path, after: int) -> None:
     path, made = tmp_path / "job.db", tmp_path / "made.txt"
-    child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(CHILD), str(path), str(made)], stdout=subprocess.PIPE, text=True
-    )
+    child = Program(CODE, CHILD, str(path), str(made), out=PIPE, err=None)
     assert child.stdout is not None
     settled = [line.strip() for line, _ in zip(child.stdout, range(after), strict=False)]
     child.kill()

@@ -1,25 +1,24 @@
 """The folder as a BagIt bag (RFC 8493), so that an archive can be validated years later, without dam-sync.
 
-The manifests are made in a process of their own: the library changes the working directory of its process.
+The manifests are made in a process of their own, see `manifests`: the library changes the working directory of its
+process.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import stat
 import subprocess
 import sys
 from datetime import date
-from pathlib import Path
 
 from dam_sync.model.errors import NO_ROOM, DiskFull, IntegrityError
+from dam_sync.services.folder.api import manifests
 from dam_sync.services.folder.api.catalogue import SCRATCH
 from dam_sync.services.folder.api.disk import Disk, explained, shortened
 
 DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
 SEALED = "tagmanifest-sha256.txt"  # written last
-FAILED, FULL = 1, 2
 
 
 def seal(disk: Disk, today: date) -> None:
@@ -27,9 +26,9 @@ def seal(disk: Disk, today: date) -> None:
     the others count for nothing. Raises IntegrityError, DiskFull, Denied."""
     prepare(disk)
     _refuse_odd_files(disk)
-    command = [sys.executable, "-m", __name__, str(disk.root), today.isoformat()]
+    command = [sys.executable, "-P", manifests.__file__, str(disk.root), today.isoformat()]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if ran.returncode == FULL:
+    if ran.returncode in NO_ROOM:
         raise DiskFull(f"no room left to make {disk.root} a bag", hint="free some space and run again")
     if ran.returncode:
         hint = "the assets are complete; run again, or write `options: {bag: off}`"
@@ -57,23 +56,3 @@ def prepare(disk: Disk) -> None:
     disk.unlink(SEALED)
     if disk.size("bagit.txt") is None:
         disk.write("bagit.txt", [DECLARATION], f"{SCRATCH}/bagit.new")
-
-
-def main(root: Path, day: str) -> int:
-    """Write the manifests; exit code."""
-    import bagit  # type: ignore[import-untyped]  # it has no annotations
-
-    logging.getLogger("bagit").setLevel(logging.ERROR)
-    try:
-        bag = bagit.Bag(str(root))
-        bag.algorithms = ["sha256"]
-        bag.info["Bagging-Date"] = day
-        bag.save(manifests=True)
-    except (bagit.BagError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        return FULL if isinstance(error, OSError) and error.errno in NO_ROOM else FAILED
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
