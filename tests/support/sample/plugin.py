@@ -28,8 +28,14 @@ class OfDay:
         self.part = part
         self.counts: dict[str, list[int]] = {}  # of each suite: tests that run, tests in all
 
-    def pytest_report_header(self) -> str:
-        """The sample, by which it can be repeated, and what runs it."""
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Prints first of all what repeats the sample."""
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not hasattr(session.config, "workerinput"):
+            reporter.write_line(self.described())
+
+    def described(self) -> str:
+        """The sample, and what runs it."""
         flags = str(sysconfig.get_config_var("CONFIG_ARGS"))
         made = "with" if "--enable-optimizations" in flags else "without"
         python = f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})"
@@ -62,7 +68,7 @@ class OfDay:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         run, every = (sum(each[place] for each in self.counts.values()) for place in (0, 1))
         suites = ", ".join(f"{name} {self.counts[name][0]} of {self.counts[name][1]}" for name in sorted(self.counts))
-        terminalreporter.write_line(f"{self.pytest_report_header()}")
+        terminalreporter.write_line(self.described())
         terminalreporter.write_line(f"{run} of {every} tests were chosen: {suites}")
 
     def _left_out(self, items: Sequence[pytest.Item]) -> set[pytest.Item]:
