@@ -32,7 +32,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.services.profiles import FOLDER
 from tests.support.services.small_limits import limited
 from tests.support.state.shared_engine import shared_engine
@@ -133,7 +133,7 @@ class Universe:
 
     def side(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
         """The source or the target of a job, for somebody who works there."""
-        return opened_side(job, role, self.options(), read_only=read_only)
+        return opened_service(job, role, self.options(), read_only=read_only)
 
     async def settle(self, job: Path, *roles: str) -> None:
         """Let every index catch up; emulators continue what they process when they are called."""
