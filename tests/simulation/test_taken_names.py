@@ -40,4 +40,4 @@ def test_a_name_that_is_taken_in_between_stays_with_its_asset(tmp_path: Path, fi
         assert rows[his]["filename"] == NAME
         assert len(named) == 1
         assert named[0]["filename"] != NAME
-        assert move.told == []
+        assert move.stops == []

@@ -130,7 +130,7 @@ class SyncMachine:
             assert self.report is not None
             done.append(self.report.operations)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was done, what stopped runs, and what was found at the end."""
         edits = sum(
             number for name, number in self.happened.items() if name.startswith(ROLES) and "refused" not in name
