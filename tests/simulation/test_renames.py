@@ -203,7 +203,7 @@ def has_ids(made: TwoTenants) -> bool:
 
 
 async def renamed_kinds(made: TwoTenants) -> frozenset[str]:
-    async with made.side() as service:
+    async with made.service() as service:
         return service.capabilities.renames
 
 
@@ -278,7 +278,7 @@ def folders(made: TwoTenants) -> dict[str, set[str]]:
 
 async def put(made: TwoTenants, asset: str, name: str, *, into: bool) -> None:
     """Into a container of the source, or out of it."""
-    async with made.side("source") as service:
+    async with made.service("source") as service:
         await service.schema()
         kind = profile_of(made.source.kind).containers["folder"]
         found = frozenset(
@@ -289,7 +289,7 @@ async def put(made: TwoTenants, asset: str, name: str, *, into: bool) -> None:
 
 
 async def another_named(made: TwoTenants, name: str) -> None:
-    async with made.side() as service:
+    async with made.service() as service:
         await service.ensure_container(profile_of(made.target.kind).containers["folder"], [name])
 
 

@@ -27,7 +27,7 @@ Names = tuple[list[Term], list[Placement]]
 
 
 async def names_of(job: TwoTenants) -> Names:
-    async with job.side() as service:
+    async with job.service() as service:
         vocabulary = (await service.schema()).fields[f"{profile_of(job.target.kind).prefix}subject"].vocabulary
         terms = sorted([term async for term in service.terms(vocabulary)], key=lambda term: term.path)
         places = sorted([place async for place in service.containers()], key=lambda place: (place.kind, place.path))
@@ -95,7 +95,7 @@ def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_p
 
 async def replaced(job: TwoTenants, asset: str, name: str) -> None:
     """Somebody puts a file of another name into an asset of the source."""
-    async with job.side("source") as service:
+    async with job.service("source") as service:
         await service.schema()
         await service.replace(AssetId(asset), Bytes(name, b"other" * 99, known=True), MemoryJournal())
 

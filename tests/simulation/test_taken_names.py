@@ -20,7 +20,7 @@ OURS, HIS = b"ours" * 200, b"his" * 200
 
 async def uploaded(move: Move, role: str, data: bytes) -> AssetId:
     """Somebody puts a file there by hand."""
-    async with move.side(role) as service:
+    async with move.service(role) as service:
         draft = replace(await plain_draft(service, role), filename=NAME)
         return await service.create(draft, Bytes(NAME, data, known=True), MemoryJournal())
 

@@ -126,7 +126,7 @@ class Move:
         self.universe.do(self.universe.clock.sleep(LAGS))
 
     async def _edit(self, change: Callable[[Service, Any, Asset], Awaitable[None]]) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             await service.schema()
             for row in [row for row in self.source.assets if row["attachments"] or row["relations"]]:
                 await change(service, self.source.app.state, await service.fetch(AssetId(row["id"])))
@@ -152,7 +152,7 @@ class Move:
         )
 
     async def _change(self) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             schema = await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             assert key in schema.fields
@@ -171,7 +171,7 @@ class Move:
 
     async def _taxonomy(self) -> tuple[Any, Any]:
         """Terms by vocabulary and containers by kind, as the target's own listings give them."""
-        async with self.side("target") as service:
+        async with self.service("target") as service:
             schema = await service.schema()
             terms, containers = [], []
             if Operation.TERMS in service.capabilities:
@@ -181,9 +181,9 @@ class Move:
                 containers = [(each.kind, tuple(each.path)) async for each in service.containers()]
             return sorted(terms), sorted(containers)
 
-    def side(self, role: str) -> AbstractAsyncContextManager[Service]:
+    def service(self, role: str) -> AbstractAsyncContextManager[Service]:
         """The service of this role, for somebody who works there."""
-        return self.universe.side(self.job, role)
+        return self.universe.service(self.job, role)
 
 
 def retitled(value: Any) -> Any:

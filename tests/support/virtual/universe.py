@@ -131,7 +131,7 @@ class Universe:
             storage=self.storage,
         )
 
-    def side(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
+    def service(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
         """The source or the target of a job, for somebody who works there."""
         return opened_service(job, role, self.options(), read_only=read_only)
 
@@ -140,7 +140,7 @@ class Universe:
         for _ in range(2):
             await self.clock.sleep(LAGS)
             for role in roles:
-                async with self.side(job, role):
+                async with self.service(job, role):
                     pass
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:
