@@ -20,7 +20,7 @@ from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.any_pair import any_pair, living, moved
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.jobs.small_jobs import FastClock, options
 from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS
@@ -56,7 +56,7 @@ def changed(pair: Pair, act: str, sources: Iterable[str]) -> None:
     """Somebody moves assets of the source into its trash, or takes them out of it."""
 
     async def acted() -> None:
-        async with opened_side(pair.job, "source", options()) as service:
+        async with opened_service(pair.job, "source", options()) as service:
             await service.schema()
             for each in map(AssetId, sources):
                 await (

@@ -16,7 +16,7 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import any_pair, living
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
 from tests.support.pairs import ids, pairs
@@ -61,7 +61,7 @@ def test_a_plan_is_followed_or_refused(tmp_path: Path, source: str, target: str)
 async def removed(pair: Pair, asset: str) -> None:
     """Somebody moves an asset of the source to the trash, and its index catches up."""
     options = small_jobs.options(connectors=pair.connectors)
-    async with opened_side(pair.job, "source", options) as service:
+    async with opened_service(pair.job, "source", options) as service:
         await service.schema()
         await service.remove(AssetId(asset))
     await options.clock.sleep(2.0)

@@ -16,11 +16,11 @@ from tests.support.jobs.any_pair import (
     any_pair,
     large_for,
     living,
+    losses_in,
     moved,
     name_relations,
     planned,
     ran,
-    told_by,
     verified,
 )
 from tests.support.jobs.unreported_losses import Comparison
@@ -52,7 +52,7 @@ def test_a_library_arrives_whole_but_for_what_is_named(tmp_path: Path, source: s
         comparison = Comparison(
             NAMES, DATES, (profile_of(source).prefix, prefix_in(target, source)), state.twins, kinds
         )
-        always, faults = told_by(report["notes"]), []
+        always, faults = losses_in(report["notes"]), []
         for asset, twin in state.twins.items():
             told = comparison.lost_silently(there[asset], found[twin], [*state.losses[asset], *always])
             faults += [f"{there[asset]['catalogue_id']} {fault}" for fault in told]

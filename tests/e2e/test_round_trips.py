@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.emulation.sandbox import Emulated
-from tests.support.jobs.any_pair import hurried, joined, living, moved, ran, receiver_of, tenant_of, told_by
+from tests.support.jobs.any_pair import hurried, joined, living, losses_in, moved, ran, receiver_of, tenant_of
 from tests.support.jobs.folder_jobs import side_of
 from tests.support.jobs.unreported_losses import Comparison
 from tests.support.libraries.every_feature import NAMES, OWN_MARKS, everything, receiving
@@ -29,7 +29,7 @@ def test_a_library_moved_there_and_back_is_the_same(tmp_path: Path, abroad: str)
         for name, one, other, tenants in (("there", here, there, (left, away)), ("back", there, back, (away, home))):
             tenants[0].ask("/_emulator/clock", {"advance": 600})  # until its index shows all that was written there
             pair = joined(tmp_path / name, one, other, tenants, OWN_MARKS)
-            always += told_by(ran(pair)["notes"])
+            always += losses_in(ran(pair)["notes"])
             states.append(moved(pair))
         before, after = living(left), living(home)
     gone, come = states

@@ -13,7 +13,7 @@ from dam_sync.model.asset import AssetId, Patch
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import ACCEPTED, any_pair, living, ran, verified
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import EVERY
@@ -45,7 +45,7 @@ def test_the_default_container_is_no_addition(tmp_path: Path, target: str) -> No
 async def put_together(pair: Pair) -> None:
     """Somebody puts the asset without a folder where the other one is."""
     loose, other = sorted(living(pair.source), key=lambda asset: bool(living(pair.source)[asset]["placements"]))
-    async with opened_side(pair.job, "source", small_jobs.options(connectors=pair.connectors)) as service:
+    async with opened_service(pair.job, "source", small_jobs.options(connectors=pair.connectors)) as service:
         await service.schema()
         places = (await service.fetch(AssetId(other))).placements
         await service.update(AssetId(loose), Patch(placements_add=places))

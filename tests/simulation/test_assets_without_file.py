@@ -27,7 +27,7 @@ class WithoutFile(Simulation):
 
 async def given(move: Move, asset: AssetId) -> None:
     """Somebody gives it its file."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         await service.replace(asset, Bytes(NAME, DATA, known=True), MemoryJournal())
 

@@ -23,7 +23,7 @@ def again(made: TwoTenants) -> tuple[str, str]:
     source, draft = ask(made.job, "SELECT source, draft FROM link ORDER BY source LIMIT 1")[0]
 
     async def create() -> str:
-        async with made.side() as service:
+        async with made.service() as service:
             await service.schema()
             return str(await service.create(draft_from_json(json.loads(draft)), None, MemoryJournal()))
 
@@ -43,7 +43,7 @@ def test_a_second_asset_with_the_marker_of_a_linked_one_is_a_difference(tmp_path
         ]
 
         async def remove() -> None:
-            async with made.side() as service:
+            async with made.service() as service:
                 await service.remove(AssetId(copy))
 
         made.universe.do(remove())
@@ -61,7 +61,7 @@ def test_a_copy_that_only_has_the_token_of_its_create_is_found(tmp_path: Path) -
         first = tenant.assets[asset["id"]]
 
         async def late() -> str:
-            async with made.side() as service:
+            async with made.service() as service:
                 body = wire.create_body([wire.NewAsset(parts, None)], first.section)
                 reply = await service._api.write("POST /api/v4/libraries/{id}/assets", (first.library,), body)
                 return str(reply.json()["data"][0]["id"])

@@ -55,8 +55,8 @@ def test_both_libraries_become_equal_or_the_job_names_why_not(
     plan = Plan(kinds, SEED, CYCLES, EDITS, ASSETS)
     with machine(tmp_path, plan) as world:
         world.lives()
-        record_property(TRIED, world.told())
-        assert world.judge.wrong == [], f"{again(plan)}\n{world.told()}\n" + "\n".join(world.judge.wrong)
+        record_property(TRIED, world.summary())
+        assert world.judge.wrong == [], f"{again(plan)}\n{world.summary()}\n" + "\n".join(world.judge.wrong)
 
 
 @only_in_full
@@ -109,7 +109,7 @@ class Edited(RuleBasedStateMachine):
         with self.stack:
             if self.world is not None:
                 self.world.come_to_rest()
-                assert self.world.judge.wrong == [], self.world.told()
+                assert self.world.judge.wrong == [], self.world.summary()
 
     def _world(self, chosen: random.Random | None = None) -> SyncMachine:
         assert self.world is not None

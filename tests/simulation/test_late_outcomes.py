@@ -37,7 +37,7 @@ def test_an_upload_that_waits_in_a_queue_is_no_version(tmp_path: Path) -> None:
 
 
 async def thrown_away(move: Move, queued: str) -> None:
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.remove(AssetId(queued))
 
 

@@ -30,7 +30,7 @@ def test_no_partial_create_stays_behind(tmp_path: Path, target: str) -> None:
 
 async def emptied(move: Move) -> None:
     """Somebody puts every asset of the source into the trash."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         for row in move.source.assets:
             await service.remove(AssetId(row["id"]))

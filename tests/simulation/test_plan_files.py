@@ -51,7 +51,7 @@ async def put_into(asset: AssetId, folder: str, service: Service) -> None:
 
 async def acted(move: Move, role: str, act: Callable[[Service], Awaitable[object]]) -> None:
     """Somebody does something at one service, and its index catches up."""
-    async with move.side(role) as service:
+    async with move.service(role) as service:
         await service.schema()
         await act(service)
     await move.universe.clock.sleep(LAGS)

@@ -47,7 +47,7 @@ def add_no_versions(move: Move) -> None:
 
 async def uploaded(move: Move, role: str) -> AssetId:
     """Somebody puts a file there by hand, under one name at both."""
-    async with move.side(role) as service:
+    async with move.service(role) as service:
         draft = replace(await plain_draft(service, role), filename="fresh.jpg")
         return await service.create(draft, Bytes("fresh.jpg", role.encode() * 200, known=True), MemoryJournal())
 

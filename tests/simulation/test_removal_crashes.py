@@ -25,7 +25,7 @@ from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse
 from tests.support.virtual.moves import LEFT
 from tests.support.virtual.removals import Removals, note_of, removing
-from tests.support.virtual.rollback_process import differing, held
+from tests.support.virtual.rollback_process import assets_of, differing
 from tests.support.virtual.state_location import ask
 
 EACH_CASE = max(4, POINTS // 40)  # crash points
@@ -96,7 +96,7 @@ def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Pa
     with removing(tmp_path / "crashed", kinds, grace="1d") as job:
         job.replace_files(gone(job))
         job.live()
-        there = held(job.target)
+        there = assets_of(job.target)
         come_back(job)
         came = list(branches(job, plans, partial(all_back, job, there)))
     assert [fault for each in came for fault in each.faults] == []
@@ -105,7 +105,7 @@ def test_every_version_comes_back_after_a_crash_between_two_of_them(tmp_path: Pa
 def all_back(job: Removals, there: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     job.live()
     job.wait(DAY)
-    return Branch(1, [f"{plan[0]}: {each}" for each in differing(there, held(job.target), set())])
+    return Branch(1, [f"{plan[0]}: {each}" for each in differing(there, assets_of(job.target), set())])
 
 
 @pytest.mark.parametrize("edited", [False, True])

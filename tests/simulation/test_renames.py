@@ -16,7 +16,7 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
-from tests.support.jobs.rollbacks import held
+from tests.support.jobs.rollbacks import assets_of
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.services.profiles import profile_of
 from tests.support.virtual.crashes import POINTS, SEED, tried
@@ -203,7 +203,7 @@ def has_ids(made: TwoTenants) -> bool:
 
 
 async def renamed_kinds(made: TwoTenants) -> frozenset[str]:
-    async with made.side() as service:
+    async with made.service() as service:
         return service.capabilities.renames
 
 
@@ -272,13 +272,13 @@ def test_an_asset_goes_to_the_container_that_both_renamed_though_another_one_has
 def folders(made: TwoTenants) -> dict[str, set[str]]:
     """The names of those that each asset of the target is in."""
     kind = profile_of(made.target.kind).containers["folder"]
-    places = {asset: row["placements"] for asset, row in held(made.target).items()}
+    places = {asset: row["placements"] for asset, row in assets_of(made.target).items()}
     return {asset: {place["path"][-1] for place in those if place["kind"] == kind} for asset, those in places.items()}
 
 
 async def put(made: TwoTenants, asset: str, name: str, *, into: bool) -> None:
     """Into a container of the source, or out of it."""
-    async with made.side("source") as service:
+    async with made.service("source") as service:
         await service.schema()
         kind = profile_of(made.source.kind).containers["folder"]
         found = frozenset(
@@ -289,7 +289,7 @@ async def put(made: TwoTenants, asset: str, name: str, *, into: bool) -> None:
 
 
 async def another_named(made: TwoTenants, name: str) -> None:
-    async with made.side() as service:
+    async with made.service() as service:
         await service.ensure_container(profile_of(made.target.kind).containers["folder"], [name])
 
 

@@ -201,7 +201,7 @@ def is_from(move: Move, identity: str, source: str) -> bool:
 async def trash_sources(move: Move, kept: str) -> None:
     """Every asset of the source that is not linked goes to its trash, but this one."""
     links = {source for (source,) in ask(move.job, "SELECT source FROM link")}
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         for row in move.source.assets:
             if row["id"] not in {*links, kept} and row["status"] != "trash":
@@ -211,7 +211,7 @@ async def trash_sources(move: Move, kept: str) -> None:
 
 async def with_other_names(move: Move) -> None:
     """Files of the source get other names, and stay the same."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         for row in move.source.assets:
             if row["status"] != "trash":
@@ -222,7 +222,7 @@ async def with_other_names(move: Move) -> None:
 
 async def filled(move: Move, partial: Sequence[str]) -> None:
     """With a new version each."""
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         for identity in partial:
             content = Bytes("by-hand.jpg", f"by hand {identity}".encode(), known=True)
@@ -253,7 +253,7 @@ def test_a_file_of_a_partial_create_that_source_and_target_changed_is_not_replac
 
 async def with_other_files(move: Move) -> None:
     """Each living asset of the source gets a new version."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         for row in [row for row in move.source.assets if row["status"] != "trash"]:
             content = Bytes(row["filename"], f"changed {row['id']} since".encode(), known=True)
@@ -304,7 +304,7 @@ def killed(folder: Path, kinds: tuple[str, str], part: float) -> Iterator[Move]:
 
 async def moved(move: Move, partial: Sequence[str], name: str) -> None:
     """Each into a folder that nobody else uses."""
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         place = await service.ensure_container("folder", (name,), "")
         for identity in partial:
@@ -313,7 +313,7 @@ async def moved(move: Move, partial: Sequence[str], name: str) -> None:
 
 
 async def archived(move: Move, partial: Sequence[str]) -> None:
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         for identity in partial:
             await service.update(AssetId(identity), Patch(status="archived"))
@@ -322,7 +322,7 @@ async def archived(move: Move, partial: Sequence[str]) -> None:
 
 async def trashed(move: Move, partial: Sequence[str], *, back: bool = False) -> None:
     """Into the trash, or out of it."""
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         for identity in map(AssetId, partial):
             if not back:
@@ -342,7 +342,7 @@ def searches(move: Move) -> int:
 
 async def edited(move: Move, partial: Sequence[str]) -> None:
     """Title and expiry of each."""
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         for identity in partial:
             asset = await service.fetch(AssetId(identity))

@@ -19,7 +19,7 @@ from tests.support.pairs import EVERYTHING, KINDS, ids, pairs
 from tests.support.sample.cases import only_in_full
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removals import ASSETS, removing
-from tests.support.virtual.rollback_process import RollbackProcess, differing, held, preview, roll_back, stays
+from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, preview, roll_back, stays
 from tests.support.virtual.target_edits import EDITS, REPLACED
 from tests.support.virtual.two_tenants import ACCEPTED, scene
 
@@ -33,10 +33,10 @@ def test_a_first_migration_is_undone_and_can_be_made_again(tmp_path: Path, kinds
     with removing(tmp_path, kinds) as job:
         told = preview(job, 1)
         assert told.counts["moved to the trash"] == ASSETS
-        assert held(job.target).keys() == set(job.links().values())
+        assert assets_of(job.target).keys() == set(job.links().values())
         report = roll_back(job, 1)
         assert report.counts == told.counts, report.cannot
-        assert (held(job.target), job.links()) == ({}, {})
+        assert (assets_of(job.target), job.links()) == ({}, {})
         assert roll_back(job, 1).done
         again = job.run()
         assert (again.counts["created"], len(job.living())) == (ASSETS, ASSETS), again.parked
@@ -46,32 +46,32 @@ def test_a_first_migration_is_undone_and_can_be_made_again(tmp_path: Path, kinds
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_brought_every_kind_of_change_is_undone_except_for_what_is_listed(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, EDITS[kind], exposure=ACCEPTED) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         job.edit("source")
         report = job.run(full=True)
         assert report.counts["updated"] > len(EDITS[kind]) // 2
         back = roll_back(job, 2)
         listed = stays(job)
         assert len(listed) < report.counts["updated"] // 2
-        assert [*differing(before, held(job.target), listed)] == [], back.cannot
+        assert [*differing(before, assets_of(job.target), listed)] == [], back.cannot
 
 
 def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anything_is_written(tmp_path: Path) -> None:
     with removing(tmp_path, ("a_hypermedia", "d_templates")) as job:
         edited = sorted(job.links().values())[0]
         job.edit([edited], f"{profile_of(job.target.kind).prefix}note", "changed by hand")
-        there = held(job.target)
+        there = assets_of(job.target)
         for most in ("", "5", "50%"):
             with pytest.raises(SafetyStop, match="8 of 8 assets would be moved to the trash"):
                 roll_back(job, 1, most)
-        assert held(job.target) == there
+        assert assets_of(job.target) == there
         assert [row["run"] for row in job.status()["runs"]] == [1]
         dry = roll_back(job, 1, dry_run=True)
-        assert held(job.target) == there
+        assert assets_of(job.target) == there
         report = roll_back(job, 1)
         assert (report.counts, stays(job)) == ({"moved to the trash": ASSETS - 1, "kept": 1}, {edited})
         assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
-        assert held(job.target).keys() == {edited}
+        assert assets_of(job.target).keys() == {edited}
         assert job.status()["now"]["rolled back"] == "run 1"
         report = job.run()
         assert (report.counts["created"], len(job.living())) == (ASSETS - 1, ASSETS)
@@ -128,7 +128,7 @@ def test_the_python_interface_undoes_a_run(tmp_path: Path) -> None:
 
 def test_a_later_run_is_rolled_back_first(tmp_path: Path) -> None:
     with removing(tmp_path, ("d_templates", "b_documents")) as job:
-        first = held(job.target)
+        first = assets_of(job.target)
         ((source, target), *_) = job.links().items()
         job.retitle([source])
         assert job.run().counts["updated"] == 1
@@ -136,9 +136,9 @@ def test_a_later_run_is_rolled_back_first(tmp_path: Path) -> None:
         assert (report.counts["kept"], stays(job)) == (1, {target})
         assert "roll back run 2 first" in report.cannot[0]["reason"]
         assert roll_back(job, 2).counts == {"returned to earlier values": 1}
-        assert held(job.target) == {target: first[target]}
+        assert assets_of(job.target) == {target: first[target]}
         assert roll_back(job, 1).counts == {"moved to the trash": 1}
-        assert held(job.target) == {}
+        assert assets_of(job.target) == {}
         assert [row["command"] for row in job.status()["runs"]] == [
             *("rollback 1", "rollback 2", "rollback 1", "run", "run")
         ]
@@ -151,7 +151,7 @@ def test_a_later_run_is_rolled_back_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kinds", REMOVING, ids=ids(REMOVING))
 def test_what_a_run_removed_comes_out_of_the_trash(tmp_path: Path, kinds: tuple[str, str]) -> None:
     with removing(tmp_path, kinds, grace="0d") as job:
-        before, links = held(job.target), job.links()
+        before, links = assets_of(job.target), job.links()
         gone = dict(list(links.items())[:2])
         job.remove(gone)
         while not job.run(full=True).counts.get("removed"):
@@ -162,7 +162,7 @@ def test_what_a_run_removed_comes_out_of_the_trash(tmp_path: Path, kinds: tuple[
         able = Operation.RESTORE in discover()[job.target.kind].capabilities
         if able:
             assert report.counts == {"taken out of the trash": 2}
-            assert (held(job.target), job.links()) == (before, links)
+            assert (assets_of(job.target), job.links()) == (before, links)
         else:
             assert (report.counts, stays(job)) == ({"kept": 2}, set(gone.values()))
         job.policy(deletes="none")
@@ -173,12 +173,12 @@ def test_a_ledger_without_values_says_first_what_cannot_be_undone(tmp_path: Path
     with removing(tmp_path, ("a_hypermedia", "b_documents"), ledger="keys") as job:
         job.retitle(list(job.links())[:1])
         job.run()
-        before = held(job.target)
+        before = assets_of(job.target)
         report = preview(job, 2)
         assert [(row["what"], row["number"]) for row in report.cannot] == [("values", 1)]
         assert "ledger: keys" in report.cannot[0]["reason"]
         assert roll_back(job, 2).done
-        assert held(job.target) == before
+        assert assets_of(job.target) == before
         assert roll_back(job, 1).counts == {"moved to the trash": ASSETS - 1, "kept": 1}
 
 
@@ -237,15 +237,15 @@ def test_an_asset_whose_create_got_no_response_is_undone_with_its_run(tmp_path: 
 @pytest.mark.parametrize("kind", ["a_hypermedia", "b_documents"])
 def test_the_file_before_is_current_again_with_all_other_values_as_they_were(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, [REPLACED, *EDITS[kind][:1]], exposure=ACCEPTED) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         job.edit("source")
         assert job.run(full=True).operations["version"] == 1
-        replaced = [each for each, row in held(job.target).items() if file_of(row) != file_of(before[each])]
+        replaced = [each for each, row in assets_of(job.target).items() if file_of(row) != file_of(before[each])]
         report = roll_back(job, 2)
         assert report.counts == {"returned to earlier values": 2}
         assert [row["what"] for row in report.cannot] == ["file versions"]
         assert stays(job) == {*replaced}
-        after = held(job.target)
+        after = assets_of(job.target)
         assert {each: file_of(row) for each, row in after.items()} == {
             each: file_of(row) for each, row in before.items()
         }

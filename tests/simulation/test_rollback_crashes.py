@@ -20,7 +20,7 @@ from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.removals import ASSETS, Removals, removing
-from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back, stays
+from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, roll_back, stays
 from tests.support.virtual.state_location import ask
 from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
@@ -90,7 +90,7 @@ def test_no_crash_keeps_changes_from_being_undone(
     chosen = random.Random(f"{SEED} {kind}").sample(every, min(EACH_CASE, len(every)))
     plans = of_today([(point,) for point in chosen])
     with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         job.edit("source")
         job.run(full=True)
         came = list(branches(RollbackProcess(job, 2), plans, partial(undone_changes, job, before)))
@@ -113,7 +113,7 @@ def test_a_rollback_that_is_killed_between_two_transitions_returns_the_status(
         every = RollbackProcess(job, 2).live().points()
     plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "b_documents", edits, exposure=exposure) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         job.edit("source")
         job.run(full=True)
         came = list(branches(RollbackProcess(job, 2), plans, partial(undone_entirely, job, before)))
@@ -138,7 +138,7 @@ def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_t
         every = RollbackProcess(job, 2).live().points()
     plans = of_today([(point,) for point in every if point.kind == CALL and point.when == AFTER])
     with scene(tmp_path / "crashed", "c_brandlibrary", edits) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         job.edit("source")
         job.run(full=True)
         came = list(branches(RollbackProcess(job, 2), plans, partial(undone_entirely, job, before)))
@@ -147,14 +147,14 @@ def test_a_rollback_that_is_killed_between_two_values_of_a_list_returns_all_of_t
 
 def undone_entirely(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
-    faults += [*differing(before, held(job.target), set())]
+    faults += [*differing(before, assets_of(job.target), set())]
     faults += [f"{asset} stays" for asset in stays(job)]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
 def undone_changes(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
     faults = [*repeated(job, 2)]
-    faults += differing(before, held(job.target), stays(job))
+    faults += differing(before, assets_of(job.target), stays(job))
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
@@ -187,7 +187,7 @@ def test_what_a_killed_rollback_returned_is_written_again_once_it_is_given_up(
     with scene(tmp_path / "reference", kind, edits, exposure=ACCEPTED) as job:
         job.edit("source")
         job.run(full=True)
-        before, differs = held(job.target), job.verify()["differences"]
+        before, differs = assets_of(job.target), job.verify()["differences"]
         every = [
             point for point in RollbackProcess(job, 2).live().points() if point.kind == CALL or point.when == AFTER
         ]
@@ -206,5 +206,5 @@ def given_up(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], differs: 
     report = job.run(accept_changes=True)
     faults = [f"parked {report.parked}"] if report.parked else []
     faults += [f"differs: {each}" for each in job.verify()["differences"] if each not in differs]
-    faults += [f"gone: {asset}" for asset in before.keys() - held(job.target).keys()]
+    faults += [f"gone: {asset}" for asset in before.keys() - assets_of(job.target).keys()]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])

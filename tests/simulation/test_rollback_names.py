@@ -15,7 +15,7 @@ from tests.support.services.connections import Bytes
 from tests.support.services.profiles import profile_of
 from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import Fuse
-from tests.support.virtual.rollback_process import RollbackProcess, differing, held, roll_back
+from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, roll_back
 from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.target_edits import EDITS
 from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, scene
@@ -27,7 +27,7 @@ Names = tuple[list[Term], list[Placement]]
 
 
 async def names_of(job: TwoTenants) -> Names:
-    async with job.side() as service:
+    async with job.service() as service:
         vocabulary = (await service.schema()).fields[f"{profile_of(job.target.kind).prefix}subject"].vocabulary
         terms = sorted([term async for term in service.terms(vocabulary)], key=lambda term: term.path)
         places = sorted([place async for place in service.containers()], key=lambda place: (place.kind, place.path))
@@ -37,7 +37,7 @@ async def names_of(job: TwoTenants) -> Names:
 @pytest.mark.parametrize("kind", ABLE if EVERYTHING else ABLE[-1:])
 def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str) -> None:
     with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
-        do, before, (terms, places) = job.universe.do, held(job.target), job.universe.do(names_of(job))
+        do, before, (terms, places) = job.universe.do, assets_of(job.target), job.universe.do(names_of(job))
         for rename in RENAMES[kind]:
             rename(job.source.app.state)
         do(job.universe.clock.sleep(LAGS))
@@ -49,7 +49,7 @@ def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str
         assert {term.path for term in terms} <= {term.path for term in now[0]}
         assert {row["what"] for row in report.cannot} == ({"created terms"} if len(now[0]) > len(terms) else set())
         assert now[1] == places
-        assert [*differing(before, held(job.target))] == []
+        assert [*differing(before, assets_of(job.target))] == []
         assert roll_back(job, 2).done
         repaired = job.run(repair=True).operations
         assert sum(number for name, number in repaired.items() if name.startswith("rename")) == renamed
@@ -60,7 +60,7 @@ def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path)
     """Service D shows a former name of a value at its assets only after a second call."""
     kind = "d_templates"
     with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
-        before = held(job.target)
+        before = assets_of(job.target)
         for rename in RENAMES[kind]:
             rename(job.source.app.state)
         job.universe.do(job.universe.clock.sleep(LAGS))
@@ -73,7 +73,7 @@ def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path)
         )
         roll_back(job, 2)
         assert roll_back(job, 2).done
-        assert [*differing(before, held(job.target))] == []
+        assert [*differing(before, assets_of(job.target))] == []
 
 
 def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_p
 
 async def replaced(job: TwoTenants, asset: str, name: str) -> None:
     """Somebody puts a file of another name into an asset of the source."""
-    async with job.side("source") as service:
+    async with job.service("source") as service:
         await service.schema()
         await service.replace(AssetId(asset), Bytes(name, b"other" * 99, known=True), MemoryJournal())
 

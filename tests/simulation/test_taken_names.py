@@ -20,7 +20,7 @@ OURS, HIS = b"ours" * 200, b"his" * 200
 
 async def uploaded(move: Move, role: str, data: bytes) -> AssetId:
     """Somebody puts a file there by hand."""
-    async with move.side(role) as service:
+    async with move.service(role) as service:
         draft = replace(await plain_draft(service, role), filename=NAME)
         return await service.create(draft, Bytes(NAME, data, known=True), MemoryJournal())
 
@@ -40,4 +40,4 @@ def test_a_name_that_is_taken_in_between_stays_with_its_asset(tmp_path: Path, fi
         assert rows[his]["filename"] == NAME
         assert len(named) == 1
         assert named[0]["filename"] != NAME
-        assert move.told == []
+        assert move.stops == []

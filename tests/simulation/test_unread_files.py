@@ -24,7 +24,7 @@ READING = 600.0  # seconds that the source takes to read a file
 
 async def uploaded(move: Move) -> AssetId:
     """Somebody puts a file into the source by hand."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         draft = replace(await plain_draft(service, "source"), filename=NAME)
         return await service.create(draft, Bytes(NAME, DATA, known=True), MemoryJournal())
 
@@ -32,7 +32,7 @@ async def uploaded(move: Move) -> AssetId:
 async def replaced(move: Move, role: str, name: str) -> None:
     """Somebody replaces the file of this name."""
     asset = next(str(row["id"]) for row in getattr(move, role).assets if row["filename"] == name)
-    async with move.side(role) as service:
+    async with move.service(role) as service:
         await service.schema()
         data = role.encode() * {"source": 300, "target": 400}[role]
         await service.replace(AssetId(asset), Bytes(name, data, known=True), MemoryJournal())
@@ -40,7 +40,7 @@ async def replaced(move: Move, role: str, name: str) -> None:
 
 async def renamed(move: Move, asset: AssetId) -> None:
     """Somebody gives it another name there."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         await service.update(asset, Patch(filename="other.jpg"))
 
@@ -99,7 +99,7 @@ def test_a_file_of_somebody_else_at_the_target_is_a_conflict(tmp_path: Path) -> 
 async def swapped(move: Move, size: int) -> None:
     """Somebody replaces a file of the target by another of the same size."""
     asset = next(str(row["id"]) for row in move.target.assets if row["filename"] == NAME)
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         await service.replace(AssetId(asset), Bytes(NAME, b"x" * size, known=True), MemoryJournal())
 
@@ -121,7 +121,7 @@ def test_a_file_of_the_same_size_comes_back_by_its_digest_as_it_was_sent(tmp_pat
 async def current_digest(move: Move) -> str:
     """Of the file at the target."""
     asset = next(str(row["id"]) for row in move.target.assets if row["filename"] == NAME)
-    async with move.side("target") as service:
+    async with move.service("target") as service:
         await service.schema()
         found = await service.fetch(AssetId(asset))
     assert found.file is not None

@@ -40,21 +40,21 @@ def wait(move: Move) -> None:
 
 async def uploaded(move: Move) -> AssetId:
     """Somebody puts a file into the source by hand."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         draft = replace(await plain_draft(service, "source"), filename=NAME)
         return await service.create(draft, Bytes(NAME, DATA, known=True), MemoryJournal())
 
 
 async def titled(move: Move, asset: AssetId) -> None:
     """Somebody gives it another title, which moves the date of change of the document."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         await service.update(asset, Patch(fields={"dc:title": "another title"}))
 
 
 async def found(move: Move, asset: AssetId) -> Asset:
     """The asset as the source gives it."""
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         return await service.fetch(asset)
 

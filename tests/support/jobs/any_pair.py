@@ -165,7 +165,7 @@ def moved(pair: Pair) -> Moved:
         return Moved(told, twins, parked, ask("SELECT asset, operation FROM ledger ORDER BY seq").fetchall())
 
 
-def told_by(notes: Iterable[str]) -> list[str]:
+def losses_in(notes: Iterable[str]) -> list[str]:
     """Paths of what is lost of every asset or term, as losses would name them."""
     unread = [f"placements.{found[1]}" for note in notes if (found := NOT_READ.match(note))]
     return [*unread, *(path for note in notes for text, path in NOT_CARRIED.items() if text in note)]

@@ -13,7 +13,7 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.service import Service
 from tests.support.jobs import small_jobs
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.jobs.small_jobs import TOKEN, Small
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def change_target(job: Path, asset: str, patch: Patch) -> None:
 
 
 async def _with_side(job: Path, role: str, act: Callable[[Service], Awaitable[T]]) -> T:
-    async with opened_side(job, role, small_jobs.options()) as service:
+    async with opened_service(job, role, small_jobs.options()) as service:
         return await act(service)
 
 

@@ -16,7 +16,9 @@ MEMORY = 1 << 24
 
 
 @asynccontextmanager
-async def opened_side(job: Path, role: str, options: RunOptions, *, read_only: bool = False) -> AsyncIterator[Service]:
+async def opened_service(
+    job: Path, role: str, options: RunOptions, *, read_only: bool = False
+) -> AsyncIterator[Service]:
     """The service of this role, probed, and closed in the end."""
     service = await connect(job_of(job, options.connectors), role, options, MemoryBudget(MEMORY), read_only=read_only)
     try:

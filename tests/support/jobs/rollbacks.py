@@ -26,7 +26,7 @@ FORGOTTEN = "removed by `state gc`: what was recorded there stays as it is"
 Options = Callable[..., RunOptions]
 
 
-class Side(Protocol):
+class HasAssets(Protocol):
     """What has assets."""
 
     @property
@@ -44,12 +44,12 @@ class Chosen:
 def undone_afterwards(pair: Pair, options: Options) -> Iterator[Pair]:
     """Roll back every run of the block, the last first, and compare the target with what it was before, but for the
     assets that were listed as not undone."""
-    before = held(pair.target) if Chosen.now else {}
+    before = assets_of(pair.target) if Chosen.now else {}
     yield pair
     if Chosen.now and (pair.folder / "state" / "job.db").exists():
         listed, notes = undo_every_run(pair, options)
         if not any(FORGOTTEN in note for note in notes):
-            assert [*differing(before, held(pair.target), listed)] == []
+            assert [*differing(before, assets_of(pair.target), listed)] == []
 
 
 def undo_every_run(pair: Pair, options: Options) -> tuple[set[str], list[str]]:
@@ -76,9 +76,9 @@ def stay(path: Path) -> set[str]:
         return {row["target"] for row in csv.DictReader(rows)} - {""}
 
 
-def held(side: Side) -> dict[str, Mapping[str, Any]]:
+def assets_of(service: HasAssets) -> dict[str, Mapping[str, Any]]:
     """What is at a service outside of its trash, by id, without the moments of writing."""
-    rows = [row for row in side.assets if row["status"] != "trash"]
+    rows = [row for row in service.assets if row["status"] != "trash"]
     return {row["id"]: {key: value for key, value in row.items() if key not in WRITTEN_WHEN} for row in rows}
 
 

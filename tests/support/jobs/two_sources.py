@@ -18,7 +18,7 @@ from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import programs
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.any_pair import tenant_of
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.jobs.tenants import Pair, Tenant
 from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.services.profiles import marker_in, profile_of
@@ -78,7 +78,7 @@ class Merged:
         return [each for found in (self.terms(), self.containers()) for each, number in found.items() if number > 1]
 
     async def _taxonomy(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        async with opened_side(self.first.job, "target", RunOptions(), read_only=True) as service:
+        async with opened_service(self.first.job, "target", RunOptions(), read_only=True) as service:
             schema = await service.schema()
             terms = [
                 (name, *term.path)

@@ -8,14 +8,14 @@ from typing import Self
 
 
 class Proxy:
-    """An async context manager. `seen`: the first lines it was sent, `told`: their headers, names in lower case.
+    """An async context manager. `seen`: the first lines it was sent, `headers`: theirs, names in lower case.
     status: its response instead of opening a tunnel."""
 
     def __init__(self, port: int, *, status: int = 200) -> None:
         self._port, self._status = port, status
         self._open: set[asyncio.Task[None]] = set()
         self.seen: list[str] = []
-        self.told: list[Mapping[str, str]] = []
+        self.headers: list[Mapping[str, str]] = []
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
@@ -37,7 +37,7 @@ class Proxy:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         self.seen.append(head[0])
         named = (line.partition(":") for line in head[1:] if line)
-        self.told.append({name.strip().lower(): text.strip() for name, _, text in named})
+        self.headers.append({name.strip().lower(): text.strip() for name, _, text in named})
         try:
             if self._status != 200:
                 writer.write(f"HTTP/1.1 {self._status} No\r\nContent-Length: 0\r\n\r\n".encode())

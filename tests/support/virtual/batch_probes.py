@@ -218,7 +218,7 @@ def _creates(move: Move, state: str) -> list[str]:
 
 
 async def _removed(move: Move, sources: Sequence[str]) -> None:
-    async with move.side("source") as service:
+    async with move.service("source") as service:
         await service.schema()
         for each in sources:
             await service.remove(AssetId(each))

@@ -196,7 +196,7 @@ class Storm:
         except AssertionError as problem:
             self.ending.wrong.append(f"{type(problem).__name__}: {problem}")
         except Exception as problem:  # noqa: BLE001 -- whatever else comes out of a run is the finding
-            self.ending.wrong.append(f"not one of ours: {told_of(problem)}")
+            self.ending.wrong.append(f"not one of ours: {kind_and_places(problem)}")
         self.ending.calls = weather.called.total()
         return self.ending
 
@@ -302,7 +302,7 @@ def count(move: Move, question: str) -> int:
     return int(ask(move.job, question)[0][0])
 
 
-def told_of(problem: BaseException) -> str:
+def kind_and_places(problem: BaseException) -> str:
     """The kind of an error and the places it came by in the product."""
     places = [
         f"{frame.filename.rpartition('/dam_sync/')[2]}:{frame.lineno}"

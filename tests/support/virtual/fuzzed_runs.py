@@ -147,7 +147,7 @@ class Reference:
 
 
 @dataclass
-class Tried:
+class FuzzResults:
     """What came of the cases."""
 
     runs: int = 0
@@ -177,9 +177,9 @@ def tried_alone(case: Case) -> list[str]:
     return tried(iter([case]), 1).wrong
 
 
-def tried(cases: Iterator[Case], answers: int) -> Tried:
+def tried(cases: Iterator[Case], answers: int) -> FuzzResults:
     """Cases until so many responses were changed."""
-    came = Tried()
+    came = FuzzResults()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     while came.answers < answers and (case := next(cases, None)) is not None:
         try_one(case, came)
@@ -190,7 +190,7 @@ def tried(cases: Iterator[Case], answers: int) -> Tried:
     return came
 
 
-def try_one(case: Case, came: Tried) -> None:
+def try_one(case: Case, came: FuzzResults) -> None:
     """One run of one case."""
     rng = case.rng
     role = "target" if case.to == WRITES or rng.random() < 0.4 else "source"
@@ -215,7 +215,7 @@ def try_one(case: Case, came: Tried) -> None:
         with reference.simulation.moving() as move:
             plainly = Fuzzing(move, case, role, ops, rng, nth, given=fuzzing.plain)
             plainly.attach()
-            if not "".join(judged(plainly, reference, Tried())) and plainly.arrived == fuzzing.arrived:
+            if not "".join(judged(plainly, reference, FuzzResults())) and plainly.arrived == fuzzing.arrived:
                 wrong = ""  # what a service may say, and said, made the difference
     if wrong:
         made = ", ".join(map(str, fuzzing.made[:6]))
@@ -224,7 +224,7 @@ def try_one(case: Case, came: Tried) -> None:
         )
 
 
-def judged(fuzzing: Fuzzing, reference: Reference, came: Tried) -> Iterator[str]:
+def judged(fuzzing: Fuzzing, reference: Reference, came: FuzzResults) -> Iterator[str]:
     """What is wrong with how the run went."""
     move, report = fuzzing.move, None
     try:
@@ -246,7 +246,7 @@ def judged(fuzzing: Fuzzing, reference: Reference, came: Tried) -> Iterator[str]
         yield from silent(fuzzing, reference, report, came)
 
 
-def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: Tried) -> Iterator[str]:
+def silent(fuzzing: Fuzzing, reference: Reference, report: Report, came: FuzzResults) -> Iterator[str]:
     """What a run that went through lost silently."""
     rows = [row for row in fuzzing.move.target.assets if row["status"] != "trash"]
     if len(rows) > len(reference.assets) and not all(each.is_plain for each in fuzzing.made):
@@ -310,7 +310,7 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 @contextmanager
-def limited(came: Tried) -> Iterator[None]:
+def limited(came: FuzzResults) -> Iterator[None]:
     """No run takes more of the processor than it may. Raises Hung."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -91,7 +91,7 @@ class Move:
     target: Tenant
     job: Path
     full: bool = False
-    told: list[str] = field(default_factory=list)
+    stops: list[str] = field(default_factory=list)
 
     @property
     def folders(self) -> Sequence[Path]:
@@ -103,13 +103,13 @@ class Move:
         return self.universe.live(self.job, fuse, full=self.full)
 
     def live_to_the_end(self) -> Fuse:
-        """Runs until one goes through, so many at most; what stopped the others is in `told`."""
+        """Runs until one goes through, so many at most; what stopped the others is in `stops`."""
         for _ in range(LIVES):
             try:
                 return self.live()
             except DamSyncError as error:
-                self.told.append(f"{error.cause}: {error.message} ({error.operation})")
-        raise AssertionError(f"not moved in {LIVES} runs: {self.told}")
+                self.stops.append(f"{error.cause}: {error.message} ({error.operation})")
+        raise AssertionError(f"not moved in {LIVES} runs: {self.stops}")
 
     def change(self) -> None:
         """At the source, some assets get other titles, some lose an attachment and their relations; from now on every
@@ -126,7 +126,7 @@ class Move:
         self.universe.do(self.universe.clock.sleep(LAGS))
 
     async def _edit(self, change: Callable[[Service, Any, Asset], Awaitable[None]]) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             await service.schema()
             for row in [row for row in self.source.assets if row["attachments"] or row["relations"]]:
                 await change(service, self.source.app.state, await service.fetch(AssetId(row["id"])))
@@ -152,7 +152,7 @@ class Move:
         )
 
     async def _change(self) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             schema = await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             assert key in schema.fields
@@ -171,7 +171,7 @@ class Move:
 
     async def _taxonomy(self) -> tuple[Any, Any]:
         """Terms by vocabulary and containers by kind, as the target's own listings give them."""
-        async with self.side("target") as service:
+        async with self.service("target") as service:
             schema = await service.schema()
             terms, containers = [], []
             if Operation.TERMS in service.capabilities:
@@ -181,9 +181,9 @@ class Move:
                 containers = [(each.kind, tuple(each.path)) async for each in service.containers()]
             return sorted(terms), sorted(containers)
 
-    def side(self, role: str) -> AbstractAsyncContextManager[Service]:
+    def service(self, role: str) -> AbstractAsyncContextManager[Service]:
         """The service of this role, for somebody who works there."""
-        return self.universe.side(self.job, role)
+        return self.universe.service(self.job, role)
 
 
 def retitled(value: Any) -> Any:
@@ -362,7 +362,7 @@ def differences(got: State, want: State, *, in_doubt: int, uses_up: str = "") ->
     for name in ("source", "assets", "terms", "containers", "links", "left"):
         mine, other = getattr(got, name), getattr(want, name)
         if mine != other:
-            yield f"{name}: {told(mine, other)}"
+            yield f"{name}: {first_difference(mine, other)}"
     yield from got.orphans.differences(want.orphans)
     yield from of_links(got.journal, want.journal)
     ours, theirs = without_links(got.journal), without_links(want.journal)
@@ -414,7 +414,7 @@ def _is_sent_anew(asset: str, step: str, uses_up: str, journal: Mapping[tuple[st
     return of_upload is not None and (asset, of_upload[1] + uses_up) in journal
 
 
-def told(mine: Any, other: Any) -> str:
+def first_difference(mine: Any, other: Any) -> str:
     """What differs first, in few words."""
     if not (isinstance(mine, list) and mine and isinstance(mine[0], Mapping)):
         return f"{mine} instead of {other}"

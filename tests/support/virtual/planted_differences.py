@@ -272,7 +272,7 @@ class Garden:
         self.scene.universe.do(self.scene.settle())
 
     async def _plant(self, number: int) -> None:
-        async with self.scene.side() as service:
+        async with self.scene.service() as service:
             await service.schema()
             target, left = self.scene.target, self._drafts()
             hand = Hand(service, target.kind, target.app.state, ())

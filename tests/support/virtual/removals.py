@@ -177,7 +177,7 @@ class Removals:
 
     def _each(self, role: str, ids: Iterable[str], act: Any) -> None:
         async def acted() -> None:
-            async with self.universe.side(self.job, role) as service:
+            async with self.universe.service(self.job, role) as service:
                 await service.schema()
                 for each in ids:
                     await act(service, AssetId(each))

@@ -10,14 +10,14 @@ from typing import Any
 
 from dam_sync.api.rollback import RollbackRequest, preview_rollback, rollback_job
 from dam_sync.report.rollback import RollbackReport
-from tests.support.jobs.rollbacks import ALL, differing, held
+from tests.support.jobs.rollbacks import ALL, assets_of, differing
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.removals import Removals
 from tests.support.virtual.state_location import beside
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import FUSE, LAGS
 
-__all__ = ["ALL", "RollbackProcess", "differing", "held", "preview", "roll_back", "stays"]
+__all__ = ["ALL", "RollbackProcess", "assets_of", "differing", "preview", "roll_back", "stays"]
 
 
 @dataclass

@@ -130,7 +130,7 @@ class SyncMachine:
             assert self.report is not None
             done.append(self.report.operations)
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was done, what stopped runs, and what was found at the end."""
         edits = sum(
             number for name, number in self.happened.items() if name.startswith(ROLES) and "refused" not in name
@@ -148,7 +148,7 @@ class SyncMachine:
         self.universe.do(self._edit(role, number))
 
     async def _edit(self, role: str, number: int) -> None:
-        async with self.universe.side(self.job, role) as service:
+        async with self.universe.service(self.job, role) as service:
             await service.schema()
             named = self.judge.renamed if role == "target" else set[str]()
             crowd = Crowd(service, getattr(self, role), self.rng, self.numbers, self.sizes, named)

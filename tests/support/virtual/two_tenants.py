@@ -49,16 +49,16 @@ class TwoTenants:
         """Let every index catch up."""
         await self.universe.settle(self.job, role)
 
-    def side(self, role: str = "target") -> AbstractAsyncContextManager[Service]:
+    def service(self, role: str = "target") -> AbstractAsyncContextManager[Service]:
         """The service of this role, with all rights."""
-        return self.universe.side(self.job, role)
+        return self.universe.service(self.job, role)
 
     def names(self, role: str = "target") -> dict[str, str]:
         """What terms and containers are called there, by kind or vocabulary and id."""
         return self.universe.do(self._names(role))
 
     async def _names(self, role: str) -> dict[str, str]:
-        async with self.side(role) as service:
+        async with self.service(role) as service:
             schema = await service.schema()
             found = {f"{place.kind} {place.id}": place.text async for place in service.containers()}
             for key in schema.vocabularies:
@@ -71,7 +71,7 @@ class TwoTenants:
         self.universe.do(self.settle())
 
     async def _make_named(self, container: str, term: str) -> None:
-        async with self.side() as service:
+        async with self.service() as service:
             schema = await service.schema()
             for kind in service.capabilities.renames:
                 await service.ensure_container(kind, (container,))
@@ -104,7 +104,7 @@ class TwoTenants:
 
     async def _edit(self, role: str) -> None:
         side = self.target if role == "target" else self.source
-        async with self.side(role) as service:
+        async with self.service(role) as service:
             await service.schema()
             rows = sorted(side.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
             ids = [row["id"] for row in rows]
@@ -119,7 +119,7 @@ class TwoTenants:
         self.universe.do(self._edit_originals())
 
     async def _edit_originals(self) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             await service.schema()
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             rows = sorted(self.source.assets, key=lambda row: int(row["filename"].split()[1].partition(".")[0]))
@@ -133,7 +133,7 @@ class TwoTenants:
         self.universe.do(self._change_source(change, every))
 
     async def _change_source(self, change: Change, every: bool) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             await service.schema()
             first = "" if every else self.source_of(next(iter(self.edited)))
             hand = Hand(service, self.source.kind, self.source.app.state, ())
@@ -148,7 +148,7 @@ class TwoTenants:
         self.universe.do(self.settle())
 
     async def _change_target(self, change: Change) -> None:
-        async with self.side() as service:
+        async with self.service() as service:
             await service.schema()
             hand = Hand(service, self.target.kind, self.target.app.state, ())
             for row in self.target.assets:
@@ -159,7 +159,7 @@ class TwoTenants:
         self.universe.do(self._edit_source(changes))
 
     async def _edit_source(self, changes: Mapping[str, Change]) -> None:
-        async with self.side("source") as service:
+        async with self.service("source") as service:
             await service.schema()
             hand = Hand(service, self.source.kind, self.source.app.state, ())
             for target, edit in self.edited.items():

@@ -32,7 +32,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.state_server import StateServer
 from dam_sync.services import discover
 from dam_sync.store.base import Storage
-from tests.support.jobs.open_service import opened_side
+from tests.support.jobs.open_service import opened_service
 from tests.support.services.profiles import FOLDER
 from tests.support.services.small_limits import limited
 from tests.support.state.shared_engine import shared_engine
@@ -131,16 +131,16 @@ class Universe:
             storage=self.storage,
         )
 
-    def side(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
+    def service(self, job: Path, role: str, *, read_only: bool = False) -> AbstractAsyncContextManager[Service]:
         """The source or the target of a job, for somebody who works there."""
-        return opened_side(job, role, self.options(), read_only=read_only)
+        return opened_service(job, role, self.options(), read_only=read_only)
 
     async def settle(self, job: Path, *roles: str) -> None:
         """Let every index catch up; emulators continue what they process when they are called."""
         for _ in range(2):
             await self.clock.sleep(LAGS)
             for role in roles:
-                async with self.side(job, role):
+                async with self.service(job, role):
                     pass
 
     async def process(self, job: Path, fuse: Fuse, **options: Any) -> Any:

@@ -279,7 +279,7 @@ class WatchedMonth:
             await self._edit()
 
     async def _edit(self) -> None:
-        async with self.universe.side(self.job, "source") as service:
+        async with self.universe.service(self.job, "source") as service:
             await service.schema()
             key = profile_of(self.source.kind).prefix + TITLE
             names = sorted(row["id"] for row in self.source.assets if row["status"] != "trash")

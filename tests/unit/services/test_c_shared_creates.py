@@ -74,7 +74,7 @@ class Stage:
         return self.universe.do(self._live())
 
     async def _live(self) -> list[Outcome]:
-        async with self.universe.side(self.job, "target") as service:
+        async with self.universe.service(self.job, "target") as service:
             await service.schema()
             works = enumerate(zip(self.drafts, self.journals, strict=True))
             pending = [asyncio.ensure_future(self._created(service, *work, number)) for number, work in works]
@@ -250,7 +250,7 @@ def test_values_whose_shared_response_was_lost_are_not_doubled(tmp_path: Path, f
 
 
 async def renamed(stage: Stage, identity: str) -> None:
-    async with stage.universe.side(stage.job, "target") as editor:
+    async with stage.universe.service(stage.job, "target") as editor:
         await editor.schema()
         await editor.update(AssetId(identity), Patch(fields={"name": "By hand"}))
 

@@ -145,7 +145,7 @@ def test_a_file_that_was_sent_is_not_sent_again_because_there_is_a_link_now(tmp_
 
 async def by_hand(made: Stage, wanted: Draft) -> None:
     """Somebody else creates an asset of this name, with a file of this name."""
-    async with made.universe.side(made.job, "target") as editor:
+    async with made.universe.service(made.job, "target") as editor:
         await editor.schema()
         fields = {key: value for key, value in wanted.fields.items() if key != MARKER}
         await editor.create(replace(wanted, marker=None, fields=fields), bytes_of(wanted), MemoryJournal())

@@ -389,7 +389,7 @@ def _scaled(table: str, row: Row, times: float) -> Row:
 async def _fetched(moved: Moved, rows: Sequence[Row]) -> list[Row]:
     """As a run reads them, with the memberships that only their containers know."""
     found = []
-    async with moved.universe.side(moved.job, "source", read_only=True) as service:
+    async with moved.universe.service(moved.job, "source", read_only=True) as service:
         await service.schema()
         for row in rows:
             asset = await service.fetch(AssetId(row["id"]))

@@ -29,7 +29,7 @@ def change(made: Moved, side: Side) -> dict[str, list[int]]:
 
 async def _changed(made: Moved, side: Side) -> dict[str, list[int]]:
     chosen: dict[str, list[int]] = {}
-    async with made.universe.side(made.job, "source") as service:
+    async with made.universe.service(made.job, "source") as service:
         await service.schema()
         hand = Hand(service, side.kind, made.source.app.state, ())
         for what, number, asset in list(_chosen(made, side)):
