@@ -231,17 +231,16 @@ async def test_containers_may_be_listed_on_the_way() -> None:
     assert library.calls == 0
 
 
-async def test_rows_outside_all_containers_are_noticed() -> None:
+@pytest.mark.parametrize(
+    ("inside", "rows", "words"),
+    [
+        pytest.param(1, [1, 2], "2 rows, but only 1 of them", id="rows outside all containers"),
+        pytest.param(11, [], "section /A has 11 assets", id="more than can be listed"),
+    ],
+)
+async def test_a_container_that_cannot_have_all_rows_is_noticed(inside: int, rows: list[int], words: str) -> None:
     async def count_in(window: Window, container: Placement) -> int:
-        return 1
+        return inside
 
-    with pytest.raises(TruncatedListing, match="2 rows, but only 1 of them"):
-        await cut(ByContainer([Placement("section", ("A",), "a")], count_in), Library([1, 2]).count)
-
-
-async def test_an_overfull_container_is_reported() -> None:
-    async def count_in(window: Window, container: Placement) -> int:
-        return 11
-
-    with pytest.raises(TruncatedListing, match="section /A has 11 assets"):
-        await cut(ByContainer([Placement("section", ("A",), "a")], count_in, reach=10), Library([]).count)
+    with pytest.raises(TruncatedListing, match=words):
+        await cut(ByContainer([Placement("section", ("A",), "a")], count_in, reach=10), Library(rows).count)

@@ -67,19 +67,13 @@ def test_routing_and_counting_by_template(served: Served, http: httpx.Client) ->
     assert http.get("/_emulator/calls").json()["api"] == {}
 
 
-def test_reset_before_does_nothing_and_resets_the_socket(served: Served, http: httpx.Client) -> None:
-    fault(served, "reset_before", "POST /things", times=1)
+@pytest.mark.parametrize(("kind", "made"), [("reset_before", 0), ("reset_after", 1)])
+def test_a_reset_comes_before_or_after_the_work(served: Served, http: httpx.Client, kind: str, made: int) -> None:
+    fault(served, kind, "POST /things", times=1)
     with pytest.raises(httpx.ReadError):
         http.post("/things")
-    assert http.get("/things/1").json()["made"] == 0
+    assert http.get("/things/1").json()["made"] == made
     assert served.app.faults.unhit() == []
-
-
-def test_reset_after_has_done_its_work(served: Served, http: httpx.Client) -> None:
-    fault(served, "reset_after", "POST /things", times=1)
-    with pytest.raises(httpx.ReadError):
-        http.post("/things")
-    assert http.get("/things/1").json()["made"] == 1
 
 
 def test_a_request_that_arrives_twice_does_its_work_twice(served: Served, http: httpx.Client) -> None:

@@ -46,17 +46,18 @@ def test_a_level_above_that_left_the_source_was_renamed(old: str, new: str, step
     assert way(old, new) == steps
 
 
-def test_a_level_above_that_the_source_still_has_was_left_for_another() -> None:
-    assert way("A/x", "B/x", alive=["A"]) == ["A/x >> B/x"]
-
-
-def test_a_level_above_that_the_target_has_already_is_another() -> None:
-    assert way("A/x", "B/x", there=["B"]) == ["A/x >> B/x"]
-
-
-def test_what_is_alive_itself_is_renamed_all_the_same() -> None:
-    """A new one may have the old name."""
-    assert way("A/x", "A/y", alive=["A", "A/x"]) == ["A/x > A/y"]
+@pytest.mark.parametrize(
+    ("new", "there", "alive", "steps"),
+    [
+        pytest.param("B/x", [], ["A"], ["A/x >> B/x"], id="level above is still in the source"),
+        pytest.param("B/x", ["B"], [], ["A/x >> B/x"], id="level above is in the target already"),
+        pytest.param("A/y", [], ["A", "A/x"], ["A/x > A/y"], id="a new one may have the old name"),
+    ],
+)
+def test_a_level_that_exists_under_its_old_or_new_name(
+    new: str, there: list[str], alive: list[str], steps: list[str]
+) -> None:
+    assert way("A/x", new, there=there, alive=alive) == steps
 
 
 @pytest.mark.parametrize(

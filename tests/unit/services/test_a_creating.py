@@ -172,12 +172,19 @@ async def test_a_lost_response_of_an_older_release_is_found_by_date(opened: Open
     assert len(tenant.truth()) == 2
 
 
-async def test_a_create_that_never_happened_is_made(opened: Open) -> None:
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        pytest.param("reset_before", Transient, id="request lost"),
+        pytest.param("advance:90000", SessionGone, id="descriptor expired"),
+    ],
+)
+async def test_a_create_that_never_happened_is_made_again(opened: Open, fault: str, error: type[DamSyncError]) -> None:
     tenant = opened()
     service = tenant.connect()
     draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
-    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "reset_before"}])
-    with pytest.raises(Transient):
+    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": fault}])
+    with pytest.raises(error):
         await service.create(draft, content, journal)
     made = await service.create(draft, content, journal)
     assert set(tenant.truth()) == {made}
@@ -373,17 +380,6 @@ async def test_twins_made_at_once_with_lost_responses_stay_apart(opened: Open) -
     assert set(tenant.truth()) == {task.result() for task in tasks.values()}
     for mark, task in tasks.items():
         assert (await service.fetch(AssetId(task.result()))).fields["legacy_id"] == mark
-
-
-async def test_an_upload_with_an_expired_descriptor_starts_again(opened: Open) -> None:
-    tenant = opened()
-    service = tenant.connect()
-    draft, journal, content = await draft_for(service), MemoryJournal(), Bytes("new.jpg", b"x" * 500)
-    tenant.faults.add([{"match": "POST /api/dam/folders/*/medias", "nth": 1, "do": "advance:90000"}])
-    with pytest.raises(SessionGone):
-        await service.create(draft, content, journal)
-    made = await service.create(draft, content, journal)
-    assert set(tenant.truth()) == {made}
 
 
 async def test_a_large_file_goes_in_ranges_and_resumes(opened: Open) -> None:

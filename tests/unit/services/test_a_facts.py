@@ -55,10 +55,14 @@ def test_an_upload_that_ended_is_known_by_more_than_one_spelling(ask: HalRequest
     assert type(refused(ask, 404, code)) is SessionGone
 
 
-@pytest.mark.parametrize("code", ["folder-not-found", "profile-not-found", "form-not-found"])
-def test_a_missing_object_other_than_an_upload_is_not_found(code: str) -> None:
-    assert type(refused(HalRequest("POST", "folders", FOLDER_MEDIAS), 404, code)) is NotFound
-
-
-def test_a_file_that_a_read_does_not_find_ends_no_upload() -> None:
-    assert type(refused(HalRequest("GET", "medias", "/{mediaId}"), 404, "media-file-not-found")) is NotFound
+@pytest.mark.parametrize(
+    ("ask", "code"),
+    [
+        pytest.param(HalRequest("POST", "folders", FOLDER_MEDIAS), "folder-not-found", id="folder"),
+        pytest.param(HalRequest("POST", "folders", FOLDER_MEDIAS), "profile-not-found", id="profile"),
+        pytest.param(HalRequest("POST", "folders", FOLDER_MEDIAS), "form-not-found", id="form"),
+        pytest.param(HalRequest("GET", "medias", "/{mediaId}"), "media-file-not-found", id="file that is read"),
+    ],
+)
+def test_what_is_not_found_but_is_no_upload_ends_none(ask: HalRequest, code: str) -> None:
+    assert type(refused(ask, 404, code)) is NotFound

@@ -14,6 +14,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import DamSyncError, IntegrityError, InvalidValue
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import Service
+from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.uploads.batches import BatchRoom
 from tests.conformance.drafts import worked
@@ -118,16 +119,18 @@ async def test_a_refused_asset_fails_alone(tenant: Tenant) -> None:
     assert not lying(tenant), "the batch waits for nobody"
 
 
-async def test_a_refused_file_fails_alone_and_the_batch_is_dropped(tenant: Tenant) -> None:
-    tenant.fail({"match": SENT, "nth": 2, "do": "status:413"})
-    found = await together(tenant, tenant.connect())
-    assert [isinstance(each, DamSyncError) for each in found].count(True) == 1
-    assert not lying(tenant)
-
-
-async def test_a_refused_batch_fails_only_the_asset_whose_call_it_was(tenant: Tenant) -> None:
-    """The others ask for another one."""
-    tenant.fail({"match": "POST /api/v1/upload/new/default", "nth": 1, "do": "status:400"})
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param({"match": SENT, "nth": 2, "do": "status:413"}, id="file"),
+        # the others ask for another batch
+        pytest.param({"match": "POST /api/v1/upload/new/default", "nth": 1, "do": "status:400"}, id="batch"),
+    ],
+)
+async def test_a_refusal_fails_only_the_asset_of_the_call_and_the_batch_is_dropped(
+    tenant: Tenant, fault: dict[str, Json]
+) -> None:
+    tenant.fail(fault)
     found = await together(tenant, tenant.connect())
     assert sum(isinstance(each, DamSyncError) for each in found) == 1
     assert not lying(tenant)

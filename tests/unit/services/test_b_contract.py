@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -195,15 +196,17 @@ class Silent(AlteredTransport):
         return httpx.Response(204) if void and response.status_code == 200 else response
 
 
-async def test_a_transition_without_a_response_is_looked_at(tenant: Tenant) -> None:
-    tenant.transport = Silent()
-    identity = tenant.of_catalogue(2)
-    await tenant.connect().update(identity, Patch(status="archived"))
-    assert tenant.truth()[identity]["status"] == "archived"
-
-
-async def test_a_transition_that_failed_for_a_moment_is_followed(tenant: Tenant) -> None:
-    tenant.transport = Unmoved(times=1)
+@pytest.mark.parametrize(
+    "transport",
+    [
+        pytest.param(Silent, id="without a response"),
+        pytest.param(lambda: Unmoved(times=1), id="failed once"),
+    ],
+)
+async def test_a_transition_of_which_nothing_is_known_is_followed(
+    tenant: Tenant, transport: Callable[[], AlteredTransport]
+) -> None:
+    tenant.transport = transport()
     identity = tenant.of_catalogue(2)
     await tenant.connect().update(identity, Patch(status="archived"))
     assert tenant.truth()[identity]["status"] == "archived"

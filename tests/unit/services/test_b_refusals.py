@@ -70,17 +70,16 @@ async def test_a_hidden_document_under_our_name_is_a_conflict_and_leaves_no_twin
     assert set(tenant.truth()) == before
 
 
-async def test_relations_of_a_document_that_is_not_found_once_are_read_again(tenant: Tenant) -> None:
+@pytest.mark.parametrize(
+    ("status", "losses"),
+    [
+        pytest.param(404, [], id="not found once: read again"),
+        pytest.param(403, ["cannot be read"], id="not permitted: a loss"),
+    ],
+)
+async def test_relations_that_are_refused_once(tenant: Tenant, status: int, losses: list[str]) -> None:
     service = tenant.connect(read_only=True, options={"relations": LINK})
-    tenant.fail({"match": "POST *Document.GetLinkedDocuments", "nth": 1, "do": "status:404"})
+    tenant.fail({"match": "POST *Document.GetLinkedDocuments", "nth": 1, "do": f"status:{status}"})
     found = [entry.asset for entry in await entries(service) if entry.asset is not None]
     assert len(found) == len(tenant.truth())
-    assert not [loss for asset in found for loss in asset.losses if loss.path == "relations"]
-
-
-async def test_relations_that_may_not_be_read_are_reported(tenant: Tenant) -> None:
-    service = tenant.connect(read_only=True, options={"relations": LINK})
-    tenant.fail({"match": "POST *Document.GetLinkedDocuments", "nth": 1, "do": "status:403"})
-    found = [entry.asset for entry in await entries(service) if entry.asset is not None]
-    assert len(found) == len(tenant.truth())
-    assert [loss.rule for asset in found for loss in asset.losses if loss.path == "relations"] == ["cannot be read"]
+    assert [loss.rule for asset in found for loss in asset.losses if loss.path == "relations"] == losses

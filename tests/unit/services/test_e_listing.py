@@ -12,7 +12,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from dam_sync.model.errors import ContractBroken, TruncatedListing
+from dam_sync.model.errors import ContractBroken, DamSyncError, TruncatedListing
 from dam_sync.model.service import Batch, Service, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
@@ -165,24 +165,20 @@ class OtherQueries(AlteredTransport):
         return httpx.Request(request.method, request.url.copy_set_param("query", changed), headers=request.headers)
 
 
-async def test_an_emptier_page_than_was_promised_is_not_believed(opened: Open) -> None:
+@pytest.mark.parametrize(
+    ("transport", "error"),
+    [
+        pytest.param(ChangedRows(lambda rows: rows[:-1]), TruncatedListing, id="a row less than promised"),
+        pytest.param(ChangedRows(lambda rows: rows[::-1]), ContractBroken, id="another order"),
+        pytest.param(OtherQueries(), TruncatedListing, id="upload date unknown to the service"),
+    ],
+)
+async def test_a_listing_that_is_not_as_requested_is_not_believed(
+    opened: Open, transport: AlteredTransport, error: type[DamSyncError]
+) -> None:
     tenant = opened(*spread(250))
-    tenant.transport = ChangedRows(lambda rows: rows[:-1])
-    with pytest.raises(TruncatedListing):
-        await batches(tenant.connect(read_only=True))
-
-
-async def test_rows_in_another_order_are_not_believed(opened: Open) -> None:
-    tenant = opened(*spread(250))
-    tenant.transport = ChangedRows(lambda rows: rows[::-1])
-    with pytest.raises((ContractBroken, TruncatedListing)):
-        await batches(tenant.connect(read_only=True))
-
-
-async def test_a_service_that_does_not_know_the_upload_date_is_found_out(opened: Open) -> None:
-    tenant = opened(*spread(250))
-    tenant.transport = OtherQueries()
-    with pytest.raises(TruncatedListing):
+    tenant.transport = transport
+    with pytest.raises(error):
         await batches(tenant.connect(read_only=True))
 
 

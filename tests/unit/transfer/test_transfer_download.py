@@ -24,11 +24,31 @@ async def drain(source: Source, size: int | None = -1, position: int = 0) -> byt
         assert source.alive == 0
 
 
-@pytest.mark.parametrize("size", [-1, None])
-async def test_the_whole_in_one_pass(size: int | None) -> None:
-    source = source_of(DATA)
-    assert await drain(source, size) == DATA
-    assert source.offsets == [0]
+@pytest.mark.parametrize(
+    ("data", "openings", "size", "offsets"),
+    [
+        pytest.param(DATA, [], len(DATA), [0], id="in one pass"),
+        pytest.param(DATA, [], None, [0], id="of unknown size"),
+        pytest.param(
+            DATA, [Opening(stops=100_000), Opening(stops=50_000)], len(DATA), [0, 100_000, 150_000], id="broken"
+        ),
+        pytest.param(b"", [], 0, [0], id="empty"),
+        pytest.param(b"", [], None, [0, 0], id="of unknown size, empty twice"),
+        pytest.param(DATA, [Opening(size=0)], None, [0, 0], id="of unknown size, empty once"),
+        pytest.param(
+            DATA, [Opening(size=0, total=False)], None, [0, 0], id="of unknown size, empty once without a total"
+        ),
+        # a proxy in front of the store may respond with a page of its own, and break
+        pytest.param(DATA, [Opening(size=1_000)], len(DATA), [0, 0], id="another length"),
+        pytest.param(DATA, [Opening(size=1_000, stops=2)], len(DATA), [0, 0], id="another length, broken"),
+    ],
+)
+async def test_a_file_is_requested_again_where_it_broke_or_from_the_beginning(
+    data: bytes, openings: list[Opening], size: int | None, offsets: list[int]
+) -> None:
+    source = source_of(data, *openings)
+    assert await drain(source, size) == data
+    assert source.offsets == offsets
 
 
 openings = st.builds(Opening, stops=st.integers(1, 120_000), breaks=st.booleans(), whole=st.booleans())
@@ -40,12 +60,6 @@ async def test_breaks_early_ends_and_ignored_ranges_lose_nothing(
 ) -> None:
     source = source_of(DATA, *script)
     assert await drain(source, len(DATA) if known else None, position) == DATA[position:]
-
-
-async def test_it_goes_on_where_it_broke() -> None:
-    source = source_of(DATA, Opening(stops=100_000), Opening(stops=50_000))
-    assert await drain(source) == DATA
-    assert source.offsets == [0, 100_000, 150_000]
 
 
 async def test_a_response_without_range_is_skipped_through() -> None:
@@ -73,36 +87,10 @@ async def test_a_zero_byte_body_for_a_file_that_has_bytes() -> None:
     assert source.offsets == [0] * TRIES
 
 
-async def test_an_empty_file() -> None:
-    source = source_of(b"")
-    assert await drain(source) == b""
-    assert source.offsets == [0]
-
-
-@pytest.mark.parametrize("total", [True, False])
-async def test_a_file_of_unknown_size_that_came_empty_is_requested_again(total: bool) -> None:
-    source = source_of(DATA, Opening(size=0, total=total))
-    assert await drain(source, None) == DATA
-    assert source.offsets == [0, 0]
-
-
-async def test_a_file_of_unknown_size_is_empty_if_two_responses_are() -> None:
-    source = source_of(b"")
-    assert await drain(source, None) == b""
-    assert source.offsets == [0, 0]
-
-
-async def test_an_empty_file_that_has_bytes_after_all() -> None:
-    with pytest.raises(IntegrityError, match="has more than the 0 bytes expected"):
-        await drain(source_of(b"x", Opening(total=False)), 0)
-
-
-@pytest.mark.parametrize("stops", [2, None])
-async def test_a_response_of_another_length_is_requested_again(stops: int | None) -> None:
-    """A proxy in front of the store may respond with a page of its own, and break."""
-    source = source_of(DATA, Opening(size=1_000, stops=stops))
-    assert await drain(source) == DATA
-    assert source.offsets == [0, 0]
+@pytest.mark.parametrize(("data", "size"), [(b"x", 0), (DATA, 100_000)], ids=["empty file", "file"])
+async def test_more_bytes_than_expected_are_noticed_though_no_response_says_so(data: bytes, size: int) -> None:
+    with pytest.raises(IntegrityError, match=f"has more than the {size} bytes expected"):
+        await drain(source_of(data, Opening(total=False)), size)
 
 
 async def test_another_length_is_reported_before_a_byte_is_returned() -> None:
@@ -110,11 +98,6 @@ async def test_another_length_is_reported_before_a_byte_is_returned() -> None:
     with pytest.raises(IntegrityError, match="should have 10 bytes but has 256000"):
         await drain(source, 10)
     assert (source.served, source.offsets) == (0, [0] * LENGTH_TRIES)
-
-
-async def test_more_bytes_than_expected_are_refused_though_no_total_was_announced() -> None:
-    with pytest.raises(IntegrityError, match="has more than the 100000 bytes expected"):
-        await drain(source_of(DATA, Opening(total=False)), 100_000)
 
 
 @pytest.mark.parametrize("size", [300_000, 150_000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, time, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -53,17 +54,18 @@ def done(at: datetime, *, took: timedelta = MINUTE, chance: float = 0.0) -> Watc
 # -- schedules ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_night_in_which_the_clock_goes_forward_has_its_run() -> None:
-    """02:30 does not exist on that day: the run begins when the clock has jumped, and once."""
+@pytest.mark.parametrize(
+    "runs",
+    [
+        # 02:30 does not exist on that day: the run begins when the clock has jumped to 03:00 of Paris, and once
+        pytest.param(["2026-03-28T01:30", "2026-03-29T01:00", "2026-03-30T00:30"], id="clock goes forward"),
+        pytest.param(["2026-10-24T00:30", "2026-10-25T00:30", "2026-10-26T01:30"], id="clock goes back"),
+    ],
+)
+def test_a_night_in_which_the_clock_is_changed_has_one_run(runs: list[str]) -> None:
     table = Timetable(cron="30 2 * * *", zone=PARIS)
-    assert table.after(utc("2026-03-28T01:30")) == utc("2026-03-29T01:00")  # 03:00 of Paris
-    assert table.after(utc("2026-03-29T01:00")) == utc("2026-03-30T00:30")
-
-
-def test_the_night_in_which_the_clock_goes_back_has_one_run() -> None:
-    table = Timetable(cron="30 2 * * *", zone=PARIS)
-    assert table.after(utc("2026-10-24T00:30")) == utc("2026-10-25T00:30")
-    assert table.after(utc("2026-10-25T00:30")) == utc("2026-10-26T01:30")
+    for run, following in pairwise(runs):
+        assert table.after(utc(run)) == utc(following)
 
 
 @pytest.mark.parametrize("day", ["2026-03-28T12:00", "2026-10-24T12:00"])
