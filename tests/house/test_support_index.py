@@ -7,7 +7,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
-SUPPORT = Path(__file__).parents[1] / "support"
+TESTS = Path(__file__).parents[1]
+SUPPORT = TESTS / "support"
+HELP = TESTS.parent / "dam_sync" / "help" / "testing.md"
 INDEX = SUPPORT / "README.md"
 LINE = re.compile(r"^\| [^|]+ \| `([\w/]+\.py)` \| ([^|]+) \|$", re.MULTILINE)
 PATH = re.compile(r"`([\w/]+\.py)`")
@@ -58,3 +60,10 @@ def test_every_name_in_the_index_is_defined_by_its_module() -> None:
         if name not in names_in(module) | OTHER_WORDS
     ]
     assert missing == []
+
+
+def test_every_module_that_the_help_names_exists() -> None:
+    tests = {path.name for path in TESTS.rglob("test_*.py")}
+    named = set(PATH.findall(HELP.read_text(encoding="utf-8")))
+    places = TESTS.parent, SUPPORT
+    assert {path for path in named - tests if not any((place / path).is_file() for place in places)} == set()
