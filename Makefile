@@ -12,12 +12,10 @@ export DAM_SYNC_SEED := $(or $(SEED),$(DAM_SYNC_SEED),1)
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SHARED := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 SUITES := tests --ignore tests/benchmarks --ignore tests/house
-# Tests flush their states to the disk as the product does, which costs least in memory: files of tests go there if it
-# has room for 4 GB.
+# Tests flush their states to the disk as the product does, which costs least in memory: their files are in a folder
+# there, if it has room for 4 GB, until they end.
 ROOM := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
-ifneq ($(ROOM),)
-test test-more test-all costs conformance sim sim-mutants fuzz e2e: export TMPDIR := $(ROOM)
-endif
+IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX); trap 'rm -rf "$$TMPDIR"' EXIT;)
 
 .PHONY: help setup fmt check test test-more test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 
@@ -43,35 +41,35 @@ check: $(STAMP) ## format, lint, types and house rules
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## the tests of the day, with every promise in them: make test DATE=2026-12-01 SEED=7
-	$(BIN)/pytest -q --part day $(SHARED) $(SUITES)
+	$(IN_MEMORY) $(BIN)/pytest -q --part day $(SHARED) $(SUITES)
 
 # The cases of another eighth are others each day, too.
 test-more: $(STAMP) ## what `make test` leaves to other days, and a larger sample of crashes, faults, fuzzed responses and cases
-	DAM_SYNC_SIM=96 DAM_SYNC_SCHEDULES=60 DAM_SYNC_FUZZ=400 $(BIN)/pytest -q --part rest $(SHARED) $(SUITES)
-	$(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
+	$(IN_MEMORY) DAM_SYNC_SIM=96 DAM_SYNC_SCHEDULES=60 DAM_SYNC_FUZZ=400 $(BIN)/pytest -q --part rest $(SHARED) $(SUITES)
+	$(IN_MEMORY) $(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
 
 test-all: $(STAMP) ## everything: all cases, pairs, points and faults; takes hours
-	DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)
+	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)
 
 costs: $(STAMP) ## measures what each test costs, by which `make test` shares them out among days
-	$(BIN)/pytest -q -p tests.support.sample.cost_meter $(SHARED) $(SUITES)
+	$(IN_MEMORY) $(BIN)/pytest -q -p tests.support.sample.cost_meter $(SHARED) $(SUITES)
 
 conformance: $(STAMP) ## the service contract, over every service
-	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) tests/conformance
+	$(IN_MEMORY) DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) tests/conformance
 
 # With STORE=postgres the states are on a server that the tests start, and the suites of the store and of the services
 # are run as well. `make test` runs a sample on it, which tests/simulation/test_on_postgres.py states.
 sim: $(STAMP) ## crashes, faults and schedules of faults in virtual time: make sim N=10000 SEED=7 STORE=postgres
-	DAM_SYNC_ALL=1 DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_STORE=$(or $(STORE),sqlite) $(BIN)/pytest -q -n $(JOBS) tests/simulation $(if $(filter postgres,$(STORE)),tests/store_contract tests/conformance)
+	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=$(or $(N),2000) DAM_SYNC_SCHEDULES=$(or $(SCHEDULES),500) DAM_SYNC_STORE=$(or $(STORE),sqlite) $(BIN)/pytest -q -n $(JOBS) tests/simulation $(if $(filter postgres,$(STORE)),tests/store_contract tests/conformance)
 
 sim-mutants: $(STAMP) ## the simulation must notice a safeguard that is taken away
-	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) tests/simulation/test_mutants.py
+	$(IN_MEMORY) DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) tests/simulation/test_mutants.py
 
 fuzz: $(STAMP) ## mutated answers of all services, and five times as many mapping files: make fuzz N=20000 SEED=1
-	DAM_SYNC_ALL=1 DAM_SYNC_FUZZ=$(or $(N),20000) $(BIN)/pytest -q -n $(JOBS) tests/fuzz
+	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_FUZZ=$(or $(N),20000) $(BIN)/pytest -q -n $(JOBS) tests/fuzz
 
 e2e: $(STAMP) ## whole runs over sockets, all pairs, with kills and resumes
-	DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) --dist loadgroup tests/e2e
+	$(IN_MEMORY) DAM_SYNC_ALL=1 $(BIN)/pytest -q -n $(JOBS) --dist loadgroup tests/e2e
 
 bench: $(STAMP) ## calls, memory and rates, with their budgets
 	$(BIN)/pytest -q -s tests/benchmarks -m bench
