@@ -13,7 +13,7 @@ KEPT = 1_000
 
 
 class JustRead(Generic[V]):
-    """Gives out each value once, and only for `SECONDS`: an asset that was read to be compared need not be read again
+    """Returns each value once, and only for `SECONDS`: an asset that was read to be compared need not be read again
     to be written. Not for a state that must be current when a call is sent."""
 
     def __init__(self, clock: Clock) -> None:

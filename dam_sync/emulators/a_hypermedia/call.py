@@ -139,7 +139,7 @@ class Call:
         return hal(body, status, location=where, language=self.language)
 
     def written(self, body: Json) -> Response:
-        """The answer to an update: 200 with the new state, or 204 on instances that answer so."""
+        """The response to an update: 200 with the new state, or 204 on instances that respond so."""
         if self.instance.options.silent_writes:
             return Response(status_code=204)
         return self.answer(body)

@@ -95,7 +95,7 @@ def hal(body: Json, status: int = 200, *, location: str = "", language: str = ""
 
 
 def refusal(problem: Refusal) -> Response:
-    """The answer to a refused call."""
+    """The response to a refused call."""
     body = {"status": problem.status, "code": problem.code, "message": problem.message, **problem.extra}
     return Response(json.dumps(body).encode(), problem.status, media_type="application/json")
 

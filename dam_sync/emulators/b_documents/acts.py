@@ -19,7 +19,7 @@ _TRASHED = re.compile(r"\._\d+_\.trashed$")
 
 
 def delete(repository: Repository, doc: Document, user: User) -> None:
-    """For good, with everything below; versions follow some time later. Raises 403, also for a blocked descendant."""
+    """Permanently, with everything below; versions follow later. Raises 403, also for a blocked descendant."""
     _removable(repository, doc, user)
     if doc.is_version:
         _delete_version(repository, doc, user)

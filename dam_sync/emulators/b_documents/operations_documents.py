@@ -62,7 +62,7 @@ def create(job: Job) -> Result:
 
 @operation("Document.Delete")
 def delete(job: Job) -> Result:
-    """For good."""
+    """Permanently."""
     for doc in job.documents():
         acts.delete(job.call.server.repository, doc, job.call.user)
     return None

@@ -27,7 +27,7 @@ class Least:
     did. read: for one change of each kind at this source; several: more, to read an asset with several file versions;
     trashed: and to remove it. proof: to prove the credential again; asked: to ask whether one asset exists. receive:
     before the first write, by a target, and once for what is written at all. write: for one change of each kind at this
-    target, the reading before it included, none where the target cannot make the change; moved: once if an asset was
+    target, the reading before it included, none if the target cannot make the change; moved: once if an asset was
     moved; filed: once for each FILES new files; placed: for each container that assets of other containers come to or
     go from, where members are written by container; members: once, to see in which containers removed assets are.
     older: whether a source shows the older file versions.

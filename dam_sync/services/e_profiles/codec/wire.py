@@ -208,7 +208,7 @@ _OF_ASSET = frozenset({"uuid", "name", "metadataType", "attachedDocs"})  # wire 
 
 @interprets_response
 def documents_of(reply: Json) -> list[Json]:
-    """The rows of `attachedDocs` in a v1 asset; none where it has none. Raises Rejected for another shape, which is the
+    """The rows of `attachedDocs` in a v1 asset; empty if it has none. Raises Rejected for another shape, which is the
     trouble of this asset alone."""
     shown = reply.get("attachedDocs") if isinstance(reply, dict) else None
     rows = shown.get("docs") if isinstance(shown, dict) else shown
