@@ -121,7 +121,7 @@ class Tenant:
             self.webhooks.deleted(asset.id, now, user)
 
     def purge(self, asset: Asset, user: User) -> None:
-        """For good, only from the trash (spec 002, States, E)."""
+        """Permanently, only from the trash (spec 002, States, E)."""
         if asset.deleted is None:
             raise Refusal(409, "conflict", "The asset is not in the trash")
         self.audience.changed(asset.id)
