@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.server.database import raw_of
+from dam_sync.store.server.database import raw_of, reading
 from dam_sync.store.server.shared_schema import (
     KEY_TABLE,
     MIGRATIONS,
@@ -20,6 +20,7 @@ from dam_sync.store.server.shared_schema import (
     SHARED,
     VERSION_TABLE,
     Migrations,
+    _version,
     made_by,
     open_shared,
 )
@@ -68,6 +69,18 @@ def test_a_new_one_has_what_is_described(server: StateServer) -> None:
         assert there.columns.keys() == table.columns.keys()
     assert version_of(server) == max(MIGRATIONS)
     assert key_of(server) == key
+
+
+def test_processes_may_create_the_schema_at_once(server: StateServer) -> None:
+    """The second one has begun to look for it when the first one is done."""
+    link = ServerConnection(server, timedelta(seconds=1))
+    try:
+        with reading(link.connection, server):
+            key = key_of(server)
+            assert _version(raw_of(link.connection), server, MIGRATIONS) == 0
+        assert made_by(link, server) == key
+    finally:
+        link.close()
 
 
 def test_a_schema_that_a_newer_release_made_is_refused_with_a_clear_error(server: StateServer) -> None:

@@ -164,10 +164,13 @@ def made_by(link: ServerConnection, server: StateServer, migrations: Migrations 
 
 
 def _version(raw: Any, server: StateServer, migrations: Migrations) -> int:
-    """That of the schema; 0 if it is missing, or of a release without versions. Raises ConfigError for a newer one."""
+    """That of the schema; 0 if it is missing, or of a release without versions. Raises ConfigError for a newer one.
+
+    A table that another process made since this transaction began is found by its name, and has no row yet."""
     if raw.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{VERSION_TABLE}",)).fetchone() == (None,):
         return 0
-    (found,) = raw.execute(f"SELECT version FROM {VERSION_TABLE}").fetchone()
+    row = raw.execute(f"SELECT version FROM {VERSION_TABLE}").fetchone()
+    found = row[0] if row else 0
     if found > max(migrations):
         raise ConfigError(
             f"the schema {SCHEMA}, which jobs share at {server}, was made by a newer dam-sync (version {found})",
