@@ -105,18 +105,31 @@ def test_a_language_that_no_path_leads_to_is_told(tmp_path: Path) -> None:
     assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
 
 
-def test_languages_that_another_line_reads_are_no_loss(tmp_path: Path) -> None:
-    text = with_lines("titleFr: {from: fields.title.fr}").replace("{from: filename}", "{from: fields.title.en}")
-    drafted = draft(tmp_path, text, asset(title=Localized({"en": "Sea", "fr": "Mer", "de": "See"})))
-    assert drafted.draft.fields["titleFr"] == "Mer"
-    assert drafted.losses == (Loss("fields.title.de", "language not carried"),)
-
-
-def test_without_a_locale_the_preferred_language_is_taken(tmp_path: Path) -> None:
-    text = "locales: [fr]\n" + with_lines("note: {from: fields.title}")
-    drafted = draft(tmp_path, text, asset(title=Localized({"en": "Sea", "fr": "Mer"})))
-    assert drafted.draft.fields["note"] == "Mer"
-    assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
+@pytest.mark.parametrize(
+    ("text", "title", "fields", "lost"),
+    [
+        pytest.param(
+            with_lines("titleFr: {from: fields.title.fr}").replace("{from: filename}", "{from: fields.title.en}"),
+            {"en": "Sea", "fr": "Mer", "de": "See"},
+            {"titleFr": "Mer"},
+            "fields.title.de",
+            id="two that two lines read",
+        ),
+        pytest.param(
+            "locales: [fr]\n" + with_lines("note: {from: fields.title}"),
+            {"en": "Sea", "fr": "Mer"},
+            {"note": "Mer"},
+            "fields.title.en",
+            id="the preferred one, where the line names none",
+        ),
+    ],
+)
+def test_languages_that_no_line_reads_are_a_loss(
+    tmp_path: Path, text: str, title: dict[str, str], fields: dict[str, object], lost: str
+) -> None:
+    drafted = draft(tmp_path, text, asset(title=Localized(title)))
+    assert drafted.draft.fields.items() >= fields.items()
+    assert drafted.losses == (Loss(lost, "language not carried"),)
 
 
 LOCALIZED = replace(
