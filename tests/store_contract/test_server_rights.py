@@ -8,7 +8,7 @@ import pytest
 from psycopg import OperationalError, errors
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, SafetyStop, StoreUnreachable
+from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop, StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
 from dam_sync.store.server.database import connect_async, explained, session
@@ -162,33 +162,40 @@ async def test_timeouts_of_the_role_end_no_session_that_holds_a_lock(limited: St
     await other.close()
 
 
+LOOK = "user, password and database"
+
+
 @pytest.mark.parametrize(
-    ("why", "hint"),
+    ("why", "kind", "hint"),
     [
-        ("server does not support SSL, but SSL was required", "`?sslmode=disable`"),
-        ('server certificate for "db" does not match host name "127.0.0.1"', "the host in `state:`"),
-        ("SSL error: certificate verify failed", "sslrootcert=FILE"),
+        # such a connection fails until the job file or the server is changed
+        pytest.param(
+            "server does not support SSL, but SSL was required", ConfigError, "`?sslmode=disable`", id="no TLS"
+        ),
+        pytest.param(
+            'server certificate for "db" does not match host name "127.0.0.1"',
+            ConfigError,
+            "the host in `state:`",
+            id="certificate of another host",
+        ),
+        pytest.param(
+            "SSL error: certificate verify failed", ConfigError, "sslrootcert=FILE", id="certificate not verified"
+        ),
+        # there is no code in it, so a server that is starting cannot be told from a wrong password
+        pytest.param(
+            "FATAL:  Passwort-Authentifizierung für Benutzer »Op« fehlgeschlagen",
+            StoreUnreachable,
+            LOOK,
+            id="in German",
+        ),
+        pytest.param("ВАЖНО:  роль «Op» не существует", StoreUnreachable, LOOK, id="in Russian"),
     ],
 )
-def test_tls_that_does_not_fit_is_no_outage(limited: StateServer, why: str, hint: str) -> None:
-    """Such a connection fails until the job file or the server is changed."""
+def test_a_refused_connection_is_explained(limited: StateServer, why: str, kind: type[DamSyncError], hint: str) -> None:
     reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
     error = explained(OperationalError(reached), limited)
-    assert isinstance(error, ConfigError)
+    assert isinstance(error, kind)
     assert hint in error.hint
-
-
-@pytest.mark.parametrize(
-    "why", ["FATAL:  Passwort-Authentifizierung für Benutzer »Op« fehlgeschlagen", "ВАЖНО:  роль «Op» не существует"]
-)
-def test_a_refusal_in_another_language_asks_for_a_look_at_user_password_and_database(
-    limited: StateServer, why: str
-) -> None:
-    """There is no code in it, so a server that is starting cannot be distinguished from a wrong password."""
-    reached = f'connection failed: connection to server at "127.0.0.1", port 5432 failed: {why}'
-    error = explained(OperationalError(reached), limited)
-    assert isinstance(error, StoreUnreachable)
-    assert "user, password and database" in error.hint
 
 
 @pytest.mark.parametrize("why", ["Connection refused", "FATAL:  the database system is starting up"])

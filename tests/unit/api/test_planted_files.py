@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -111,19 +112,21 @@ async def test_an_export_that_fails_removes_only_its_own_files(tmp_path: Path) -
     assert [path.name for path in tmp_path.glob("copy.*")] == ["copy.dbs"]
 
 
-@pytest.mark.parametrize("name", ["job.vault.new", "job.vault.lock", "job.vault"])
-async def test_a_credential_does_not_follow_a_link(tmp_path: Path, precious: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("link", "name", "words"),
+    [
+        pytest.param(os.symlink, "job.vault.new", "symbolic link", id="new file, symbolic"),
+        pytest.param(os.symlink, "job.vault.lock", "symbolic link", id="lock, symbolic"),
+        pytest.param(os.symlink, "job.vault", "symbolic link", id="file, symbolic"),
+        pytest.param(os.link, "job.vault.new", "not created by this user alone", id="new file, hard"),
+    ],
+)
+async def test_a_credential_is_not_written_through_a_link(
+    tmp_path: Path, precious: Path, link: Callable[[Path, Path], None], name: str, words: str
+) -> None:
     credentials = FileCredentialStore(tmp_path / "shared" / "job.vault")
-    (credentials.path.parent / name).symlink_to(precious)
-    with pytest.raises(ConfigError, match="symbolic link"):
-        await credentials.save("token", "refresh-token-1")
-    assert untouched(precious)
-
-
-async def test_a_credential_is_not_written_into_a_file_with_another_name(tmp_path: Path, precious: Path) -> None:
-    credentials = FileCredentialStore(tmp_path / "shared" / "job.vault")
-    os.link(precious, credentials.path.parent / "job.vault.new")
-    with pytest.raises(ConfigError, match="not created by this user alone"):
+    link(precious, credentials.path.parent / name)
+    with pytest.raises(ConfigError, match=words):
         await credentials.save("token", "refresh-token-1")
     assert untouched(precious)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -164,19 +164,21 @@ class UnlockedElsewhere(MemoryKeyring):
         raise RuntimeError("org.freedesktop.DBus: s3cret")
 
 
-def test_a_keyring_that_fails_in_its_own_way_is_a_configuration_error(tmp_path: Path) -> None:
-    with keyring_of(UnlockedElsewhere()):  # type: ignore[no-untyped-call]
+@pytest.mark.parametrize(
+    ("backend", "message", "hint"),
+    [
+        pytest.param(UnlockedElsewhere, "the keyring failed with RuntimeError", "keyring diagnose", id="it fails"),
+        pytest.param(FailKeyring, "there is no keyring here", "another reference", id="there is none to unlock"),
+    ],
+)
+def test_a_keyring_that_cannot_be_read_is_a_configuration_error(
+    tmp_path: Path, backend: Callable[[], KeyringBackend], message: str, hint: str
+) -> None:
+    with keyring_of(backend()):
         error = refused(tmp_path, "${keyring:dam/sync}")
-    assert "the keyring failed with RuntimeError" in error.message
+    assert message in error.message
     assert "s3cret" not in error.message
-    assert "keyring diagnose" in error.hint
-
-
-def test_without_a_keyring_the_hint_does_not_say_unlock(tmp_path: Path) -> None:
-    with keyring_of(FailKeyring()):  # type: ignore[no-untyped-call]
-        error = refused(tmp_path, "${keyring:dam/sync}")
-    assert "there is no keyring here" in error.message
-    assert "another reference" in error.hint
+    assert hint in error.hint
 
 
 def test_without_the_keyring_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,16 +87,18 @@ async def test_a_walk_goes_on_from_any_of_its_cursors(kind: str, rows: int, size
     assert seen == list(range(1, rows + 1))
 
 
-@pytest.mark.parametrize(("kind", "calls"), [("page", 3), ("offset", 3), (KEYSET, 3)])
-async def test_a_total_spares_the_empty_last_page(kind: str, calls: int) -> None:
-    listing = Listing(30, totals=True)
+@pytest.mark.parametrize(
+    ("kind", "totals", "more"),
+    [
+        pytest.param("page", True, False, id="page, by the total"),
+        pytest.param("offset", True, False, id="offset, by the total"),
+        pytest.param(KEYSET, True, False, id="keyset, by the total"),
+        pytest.param("page", False, True, id="page, by what the response says"),
+    ],
+)
+async def test_no_empty_page_is_requested_after_the_last(kind: str, totals: bool, more: bool) -> None:
+    listing = Listing(30, totals=totals, more=more)
     await listed(listing, MAKERS[kind](10))
-    assert len(listing.calls) == calls
-
-
-async def test_the_word_of_the_reply_ends_a_listing_without_total() -> None:
-    listing = Listing(30, totals=False, more=True)
-    await listed(listing, PageNumber(10))
     assert len(listing.calls) == 3
 
 

@@ -37,17 +37,21 @@ def test_only_matching_calls_are_seen_and_unhit_faults_are_reported() -> None:
     assert faults.hits[0] == {"match": "POST /a", "do": "throttle", "seen": 1, "hits": 1}
 
 
-@pytest.mark.parametrize("line", [{"match": "*", "do": "explode"}, {"match": "*", "do": "delay:soon"}])
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param({"match": "*", "do": "explode"}, id="unknown action"),
+        pytest.param({"match": "*", "do": "delay:soon"}, id="no number"),
+        pytest.param({"match": "*", "do": "empty", "when": "now"}, id="unknown key"),
+    ],
+)
 def test_a_malformed_fault_is_refused_and_nothing_is_added(line: dict[str, str]) -> None:
     faults = Faults()
     with pytest.raises(ValueError):
         faults.add([{"match": "*", "do": "empty"}, line])
     assert faults.lines == []
-
-
-def test_an_unknown_key_of_a_fault_is_refused() -> None:
     with pytest.raises(ValueError):
-        Faults([{"match": "*", "do": "empty", "when": "now"}])
+        Faults([line])
 
 
 def test_the_clock_moves_by_the_requested_time() -> None:

@@ -117,25 +117,24 @@ async def test_an_empty_refresh_token_keeps_the_old_one() -> None:
     assert [step for step in script.story if step != "used"] == ["login", "refreshed", "refreshed", "refreshed"]
 
 
-async def test_a_refused_refresh_falls_back_to_the_password() -> None:
+@pytest.mark.parametrize(
+    ("refuses_refresh", "later", "renewal"),
+    [
+        pytest.param(True, 3590, ["no refresh", "login"], id="refresh token refused"),
+        pytest.param(False, 30 * 24 * 3600, ["login"], id="refresh token past its month: not tried"),
+    ],
+)
+async def test_without_a_valid_refresh_token_the_password_is_used(
+    refuses_refresh: bool, later: float, renewal: list[str]
+) -> None:
     clock = SteppedClock(auto=True)
     script = LoginServer(clock)
     async with RawServer(script) as server, client_of(server, auth=login(server, clock), clock=clock) as client:
         await client.send(get())
-        script.refuses_refresh = True
-        await clock.sleep(3590)
+        script.refuses_refresh = refuses_refresh
+        await clock.sleep(later)
         await client.send(get())
-    assert script.story == ["login", "used", "no refresh", "login", "used"]
-
-
-async def test_a_refresh_token_past_its_month_is_not_even_tried() -> None:
-    clock = SteppedClock(auto=True)
-    script = LoginServer(clock)
-    async with RawServer(script) as server, client_of(server, auth=login(server, clock), clock=clock) as client:
-        await client.send(get())
-        await clock.sleep(30 * 24 * 3600)
-        await client.send(get())
-    assert script.story == ["login", "used", "login", "used"]
+    assert script.story == ["login", "used", *renewal, "used"]
 
 
 async def test_a_session_shorter_than_the_reserve_is_used_all_the_same() -> None:

@@ -105,18 +105,31 @@ def test_a_language_that_no_path_leads_to_is_reported(tmp_path: Path) -> None:
     assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
 
 
-def test_languages_that_another_field_rule_reads_are_no_loss(tmp_path: Path) -> None:
-    text = with_lines("titleFr: {from: fields.title.fr}").replace("{from: filename}", "{from: fields.title.en}")
-    drafted = draft(tmp_path, text, asset(title=Localized({"en": "Sea", "fr": "Mer", "de": "See"})))
-    assert drafted.draft.fields["titleFr"] == "Mer"
-    assert drafted.losses == (Loss("fields.title.de", "language not carried"),)
-
-
-def test_without_a_locale_the_preferred_language_is_taken(tmp_path: Path) -> None:
-    text = "locales: [fr]\n" + with_lines("note: {from: fields.title}")
-    drafted = draft(tmp_path, text, asset(title=Localized({"en": "Sea", "fr": "Mer"})))
-    assert drafted.draft.fields["note"] == "Mer"
-    assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
+@pytest.mark.parametrize(
+    ("text", "title", "fields", "lost"),
+    [
+        pytest.param(
+            with_lines("titleFr: {from: fields.title.fr}").replace("{from: filename}", "{from: fields.title.en}"),
+            {"en": "Sea", "fr": "Mer", "de": "See"},
+            {"titleFr": "Mer"},
+            "fields.title.de",
+            id="two that two lines read",
+        ),
+        pytest.param(
+            "locales: [fr]\n" + with_lines("note: {from: fields.title}"),
+            {"en": "Sea", "fr": "Mer"},
+            {"note": "Mer"},
+            "fields.title.en",
+            id="the preferred one, where the line names none",
+        ),
+    ],
+)
+def test_languages_that_no_line_reads_are_a_loss(
+    tmp_path: Path, text: str, title: dict[str, str], fields: dict[str, object], lost: str
+) -> None:
+    drafted = draft(tmp_path, text, asset(title=Localized(title)))
+    assert drafted.draft.fields.items() >= fields.items()
+    assert drafted.losses == (Loss(lost, "language not carried"),)
 
 
 LOCALIZED = replace(
@@ -140,11 +153,31 @@ def test_a_target_with_languages_gets_all_it_has(tmp_path: Path) -> None:
     assert tally_of(drafted)["fields.title.de", "dropped"] == 1
 
 
-def test_one_language_into_a_target_with_languages_stays_that_language(tmp_path: Path) -> None:
-    given_ = asset(title=Localized({"en": "Sea", "fr": "Mer"}))
-    drafted = line(tmp_path, "note: {from: fields.title.fr}", given_, LOCALIZED)
-    assert drafted.draft.fields["note"] == Localized({"fr": "Mer"})
-    assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
+@pytest.mark.parametrize(
+    ("text", "title", "fields", "lost"),
+    [
+        pytest.param(
+            "note: {from: fields.title.fr}",
+            {"en": "Sea", "fr": "Mer"},
+            {"note": Localized({"fr": "Mer"})},
+            "fields.title.en",
+            id="the one that is read",
+        ),
+        pytest.param(
+            'notes: {from: fields.title, pipe: [{split: ";"}]}',
+            {"en": "a;b", "fr": "c"},
+            {"notes": ("a", "b")},
+            "fields.title.fr",
+            id="the preferred one, where a transform needs one",
+        ),
+    ],
+)
+def test_one_language_into_a_target_with_languages(
+    tmp_path: Path, text: str, title: dict[str, str], fields: dict[str, object], lost: str
+) -> None:
+    drafted = line(tmp_path, text, asset(title=Localized(title)), LOCALIZED)
+    assert drafted.draft.fields.items() >= fields.items()
+    assert drafted.losses == (Loss(lost, "language not carried"),)
 
 
 def test_a_language_that_is_dropped_is_reported_and_the_others_stay(tmp_path: Path) -> None:
@@ -153,13 +186,6 @@ def test_a_language_that_is_dropped_is_reported_and_the_others_stay(tmp_path: Pa
     drafted = line(tmp_path, text, given_, LOCALIZED)
     assert drafted.draft.fields["note"] == Localized({"en": "Sea"})
     assert [(loss.path, loss.rule) for loss in drafted.losses] == [("fields.title.fr", "truncate")]
-
-
-def test_a_transform_that_needs_one_language_takes_the_preferred_one(tmp_path: Path) -> None:
-    given_ = asset(title=Localized({"en": "a;b", "fr": "c"}))
-    drafted = line(tmp_path, 'notes: {from: fields.title, pipe: [{split: ";"}]}', given_, LOCALIZED)
-    assert drafted.draft.fields["notes"] == ("a", "b")
-    assert drafted.losses == (Loss("fields.title.fr", "language not carried"),)
 
 
 @pytest.mark.parametrize(

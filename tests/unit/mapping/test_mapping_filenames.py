@@ -40,12 +40,17 @@ def test_names_become_safe(name: str, safe: str) -> None:
     assert safe_name(name, 255) == safe
 
 
-def test_the_extension_stays_when_a_name_is_cut() -> None:
-    assert safe_name("a" * 300 + ".jpeg", 20) == "a" * 15 + ".jpeg"
-
-
-def test_an_extension_that_is_none_is_cut_with_the_rest() -> None:
-    assert safe_name("Report of the year. " + "b" * 300, 30) == ("Report of the year. " + "b" * 300)[:30]
+@pytest.mark.parametrize(
+    ("name", "most", "cut"),
+    [
+        pytest.param("a" * 300 + ".jpeg", 20, "a" * 15 + ".jpeg", id="extension stays"),
+        pytest.param(
+            "Report of the year. " + "b" * 300, 30, "Report of the year. " + "b" * 10, id="too long for an extension"
+        ),
+    ],
+)
+def test_a_name_that_is_too_long_is_cut(name: str, most: int, cut: str) -> None:
+    assert safe_name(name, most) == cut
 
 
 def test_a_character_keeps_its_accents_or_is_dropped_with_them() -> None:

@@ -154,14 +154,15 @@ def test_a_date_with_a_month_in_another_language_says_that_names_are_english(nam
     assert "English" not in plain.detail
 
 
-def test_a_cut_that_is_only_noted_goes_on_and_says_so() -> None:
-    made = each({"truncate": {"max": 3, "on_cut": "note"}}, "abcd")
-    assert made.note is not None
-    assert made.note.outcome is ValueOutcome.KEPT
-
-
-def test_digits_that_a_number_cannot_hold_are_reported() -> None:
-    made = each("number", "0.12345678901234567890123")
+@pytest.mark.parametrize(
+    ("step", "value"),
+    [
+        pytest.param({"truncate": {"max": 3, "on_cut": "note"}}, "abcd", id="text that is cut"),
+        pytest.param("number", "0.12345678901234567890123", id="digits that a number cannot have"),
+    ],
+)
+def test_a_value_that_loses_something_is_written_with_a_note(step: Json, value: str) -> None:
+    made = each(step, value)
     assert made.note is not None
     assert made.note.outcome is ValueOutcome.KEPT
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from dam_sync.report.next_step import (
     after_adoption,
@@ -55,18 +58,18 @@ def test_an_unfinished_rollback_is_finished_before_anything_else() -> None:
     assert planned == ["plan job.yaml", "run job.yaml"], "after a safety stop people look before they go on"
 
 
-def test_a_run_under_way_is_watched_and_not_started_again() -> None:
-    assert after_status("job.yaml", unfinished="run", parked=0, running=True) == ["status job.yaml"]
-
-
-def test_a_state_without_runs_has_nothing_to_verify() -> None:
-    assert after_status("job.yaml", unfinished="", parked=0, begun=False) == ["plan job.yaml"]
-    assert after_status("job.yaml", unfinished="", parked=0) == ["verify job.yaml"]
-
-
-def test_assets_that_wait_for_the_next_run_lead_to_it() -> None:
-    assert after_status("job.yaml", unfinished="", parked=0, waiting=3) == ["run job.yaml"]
-    assert after_status("job.yaml", unfinished="", parked=2, waiting=3) == ["errors job.yaml"]
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [
+        pytest.param({"unfinished": "run", "running": True}, "status", id="run under way: watched"),
+        pytest.param({"begun": False}, "plan", id="no run: nothing to verify"),
+        pytest.param({}, "verify", id="a run that is done"),
+        pytest.param({"waiting": 3}, "run", id="assets wait for the next run"),
+        pytest.param({"waiting": 3, "parked": 2}, "errors", id="others are parked"),
+    ],
+)
+def test_the_state_of_the_last_run_leads_to_the_next_command(state: dict[str, Any], command: str) -> None:
+    assert after_status("job.yaml", **{"unfinished": "", "parked": 0, **state}) == [f"{command} job.yaml"]
 
 
 def test_a_job_with_waves_continues_with_the_first_that_waits_for_a_command() -> None:

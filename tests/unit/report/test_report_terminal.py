@@ -24,12 +24,11 @@ def lines(title: str, width: int) -> list[str]:
     return [line.rstrip() for line in shown.get().splitlines()]
 
 
-def test_a_title_wider_than_its_table_is_on_one_line() -> None:
-    assert lines("What proves it", 80)[0] == "What proves it"
-
-
-def test_a_title_wider_than_the_terminal_is_folded() -> None:
-    assert lines("What proves it", 6)[:2] == ["What", "proves"]
+@pytest.mark.parametrize(
+    ("width", "title"), [(80, ["What proves it"]), (6, ["What", "proves"])], ids=["than its table", "than the terminal"]
+)
+def test_a_title_that_is_wider_is_folded_at_the_width_of_the_terminal(width: int, title: list[str]) -> None:
+    assert lines("What proves it", width)[: len(title)] == title
 
 
 def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -> None:

@@ -23,7 +23,7 @@ from dam_sync.model.errors import (
     Transient,
 )
 from dam_sync.model.service import Service, Window
-from dam_sync.model.values import Term
+from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.service import DocumentsService
 from dam_sync.services.b_documents.target.create_once import asset_name
@@ -84,13 +84,24 @@ async def test_without_the_header_the_upload_is_lost_and_sent_again(tenant: Tena
     assert spent["POST /api/v1/upload/{}/{}"] == 2
 
 
-async def test_a_batch_that_ended_leaves_no_asset_without_its_file(tenant: Tenant) -> None:
-    """The service returns 201 and stores no file."""
+@pytest.mark.parametrize(
+    "faults",
+    [
+        # the service responds 201 and stores no file
+        pytest.param([{"match": CREATE, "nth": 1, "do": "advance:20000"}], id="its batch ended"),
+        # the service responds 409 without a body for a day
+        pytest.param(
+            [{"match": CREATE, "nth": 1, "do": "play:crash"}, {"match": CREATE, "nth": 1, "do": "status:503"}],
+            id="its key is blocked by a request that died",
+        ),
+    ],
+)
+async def test_a_create_that_has_to_begin_again_makes_one_asset(tenant: Tenant, faults: list[dict[str, Json]]) -> None:
     service = tenant.connect()
     await service.schema()
-    tenant.fail({"match": CREATE, "nth": 1, "do": "advance:20000"})
-    identity = await made(tenant, service, draft("expired"))
-    assert [row["id"] for row in tenant.marked("expired")] == [identity]
+    tenant.fail(*faults)
+    identity = await made(tenant, service, draft("interrupted"))
+    assert [row["id"] for row in tenant.marked("interrupted")] == [identity]
 
 
 async def test_a_replace_whose_batch_ended_keeps_no_old_file(tenant: Tenant) -> None:
@@ -159,14 +170,6 @@ async def test_a_document_of_others_under_our_name_is_reported_and_stays(
         await made(tenant, tenant.connect(), draft("taken"))
     assert set(tenant.truth()) == before
     assert stranger in before
-
-
-async def test_a_key_that_its_request_died_with_does_not_block_the_asset(tenant: Tenant) -> None:
-    """The service returns 409 without a body for a day."""
-    service = tenant.connect()
-    tenant.fail({"match": CREATE, "nth": 1, "do": "play:crash"}, {"match": CREATE, "nth": 1, "do": "status:503"})
-    identity = await made(tenant, service, draft("died"))
-    assert [row["id"] for row in tenant.marked("died")] == [identity]
 
 
 async def test_names_are_short_and_follow_from_the_marker() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, Transient
+from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, IntegrityError, Transient
 from dam_sync.transfer.download import LENGTH_TRIES, TRIES, Download, regrouped
 from tests.support.transfer.byte_source import BLOCK, Opening, Source, source_of
 
@@ -73,18 +73,26 @@ async def test_many_breaks_with_progress_are_borne() -> None:
     assert await drain(source) == DATA
 
 
-async def test_breaks_without_progress_end_with_their_error() -> None:
-    source = source_of(DATA, Opening(stops=10), *[Opening(stops=0)] * 100)
-    with pytest.raises(Transient, match="the connection broke"):
-        await drain(source)
-    assert source.offsets == [0] + [10] * TRIES
+BROKEN = Opening(stops=0)
+ENDED = Opening(stops=0, breaks=False, total=False)
 
 
-async def test_a_zero_byte_body_for_a_file_that_has_bytes() -> None:
-    source = source_of(DATA, *[Opening(stops=0, breaks=False, total=False)] * 100)
-    with pytest.raises(IntegrityError, match="only 0 of 256000 bytes arrived"):
+@pytest.mark.parametrize(
+    ("openings", "offsets", "error", "words"),
+    [
+        pytest.param(
+            [Opening(stops=10), *[BROKEN] * 100], [0] + [10] * TRIES, Transient, "the connection broke", id="broken"
+        ),
+        pytest.param([ENDED] * 100, [0] * TRIES, IntegrityError, "only 0 of 256000 bytes arrived", id="empty"),
+    ],
+)
+async def test_responses_without_progress_end_with_their_error(
+    openings: list[Opening], offsets: list[int], error: type[DamSyncError], words: str
+) -> None:
+    source = source_of(DATA, *openings)
+    with pytest.raises(error, match=words):
         await drain(source)
-    assert source.offsets == [0] * TRIES
+    assert source.offsets == offsets
 
 
 @pytest.mark.parametrize(("data", "size"), [(b"x", 0), (DATA, 100_000)], ids=["empty file", "file"])
