@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.pairs import EVERYTHING
-from tests.support.property_examples import examples
+from tests.support.sample.property_examples import examples
 
 
 @pytest.mark.parametrize(("asked", "sample"), [(300, 75), (150, 38), (60, 15), (40, 10), (25, 10), (10, 10), (3, 3)])
