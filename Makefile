@@ -15,7 +15,7 @@ SUITES := tests --ignore tests/benchmarks --ignore tests/house
 # Tests flush their states to the disk as the product does, which costs least in memory: their files are in a folder
 # there, if it has room for 4 GB, until they end.
 ROOM := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
-IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX); trap 'rm -rf "$$TMPDIR"' EXIT;)
+IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX); chmod 755 "$$TMPDIR"; trap 'rm -rf "$$TMPDIR"' EXIT;)
 
 .PHONY: help setup fmt check test test-more test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 

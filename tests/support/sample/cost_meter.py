@@ -1,6 +1,7 @@
 """A plug-in of pytest that measures what each test costs, and writes `costs.tsv`: see `make costs`.
 
-The cost of a test is the CPU of its process and of all processes below that, what prepares it and cleans up included.
+The cost of a test is the CPU of its process and of all processes below that, what prepares it and cleans up included;
+and the time that it waits. Measure on an idle computer.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any, Final
 import pytest
 
 from tests.support.sample.plugin import OF_DAY
-from tests.support.sample.rotation import COSTS
+from tests.support.sample.rotation import COSTS, Cost
 
-LEAST: Final = 0.3  # seconds of CPU; what costs less is not listed
+LEAST: Final = 0.3  # seconds; what costs less is not listed
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 MEASURED: Final = "costs of tests"
-HEADER: Final = "# function, seconds of CPU, cases, whether it divides its points; measured by `make costs`\n"
+HEADER: Final = (
+    "# function, seconds of CPU, seconds of waiting, cases, whether it divides its points; measured by `make costs`\n"
+)
 
 
 class CostMeter:
@@ -29,39 +32,52 @@ class CostMeter:
 
     def __init__(self) -> None:
         self.seconds = defaultdict[str, float](float)
+        self.waits = defaultdict[str, float](float)
         self.cases = Counter[str]()
         self.divided = set[str]()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        function, before = item.nodeid.partition("[")[0], cpu_seconds()
+        function = item.nodeid.partition("[")[0]
+        before, began = cpu_seconds(), time.monotonic()
         if OF_DAY in getattr(item, "fixturenames", ()):
             self.divided.add(function)
         try:
             return (yield)
         finally:
-            self.seconds[function] += cpu_seconds() - before
+            took, seconds = time.monotonic() - began, cpu_seconds() - before
+            self.seconds[function] += seconds
+            self.waits[function] += max(0.0, took - seconds)
             self.cases[function] += 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        seconds, cases, divided = getattr(node, "workeroutput", {}).get(MEASURED, ({}, {}, ()))
+        seconds, waits, cases, divided = getattr(node, "workeroutput", {}).get(MEASURED, ({}, {}, {}, ()))
         self.cases.update(cases)
         self.divided |= set(divided)
         for function, cost in seconds.items():
             self.seconds[function] += cost
+            self.waits[function] += waits[function]
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput[MEASURED] = dict(self.seconds), dict(self.cases), sorted(self.divided)
+            measured = dict(self.seconds), dict(self.waits), dict(self.cases), sorted(self.divided)
+            session.config.workeroutput[MEASURED] = measured
             return
-        rows = [self._row(function) for function, cost in sorted(self.seconds.items()) if cost >= LEAST]
-        COSTS.write_text(HEADER + "".join(rows), encoding="utf-8")
+        rows = [row_of(function, self.cost(function)) for function in sorted(self.seconds)]
+        COSTS.write_text(HEADER + "".join(row for row, weight in rows if weight >= LEAST), encoding="utf-8")
 
-    def _row(self, function: str) -> str:
-        points = "points" if function in self.divided else ""
-        return f"{function}\t{self.seconds[function]:.1f}\t{self.cases[function]}\t{points}\n"
+    def cost(self, function: str) -> Cost:
+        """Of a test, as far as it is known."""
+        points = function in self.divided
+        return Cost(self.seconds[function], self.waits[function], self.cases[function], points=points)
+
+
+def row_of(function: str, cost: Cost) -> tuple[str, float]:
+    """The line of a test in `costs.tsv`, and what it counts."""
+    points = "points" if cost.points else ""
+    return f"{function}\t{cost.seconds:.1f}\t{cost.waits:.1f}\t{cost.cases}\t{points}\n", cost.weight
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -25,7 +25,8 @@ T = TypeVar("T")
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))  # of what is drawn at random in simulations
 CYCLE: Final = 10  # days within which everything runs
 COSTS: Final = Path(__file__).with_name("costs.tsv")
-PERIODS: Final = ((0.7, 5), (2.0, 9))  # seconds of CPU from which on a test runs on one day in so many
+PERIODS: Final = ((0.7, 5), (2.0, 9))  # the weight from which on a test runs on one day in so many
+WAITING: Final = 0.25  # a second of waiting weighs so much of one of CPU
 SHARE: Final = 3  # of the cases of a test, and of the points of one, a day runs one in so many
 NEVER: Final = ("tests/store_contract/", "tests/conformance/", "tests/house/")  # rotate
 
@@ -47,11 +48,18 @@ class OfToday(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a test function costs with all of its cases, in seconds of CPU. points: whether it divides its points."""
+    """What a test function costs with all of its cases: seconds of CPU, and seconds in which it waits. points: whether
+    it divides its points."""
 
     seconds: float
+    waits: float = 0.0
     cases: int = 1
     points: bool = False
+
+    @property
+    def weight(self) -> float:
+        """What it counts: other tests run while it waits."""
+        return self.seconds + self.waits * WAITING
 
 
 def part_of(config: pytest.Config) -> Part:
@@ -69,7 +77,7 @@ def today() -> date:
 def costs() -> Mapping[str, Cost]:
     """The costs of the tests that take long, by function."""
     rows = [line.split("\t") for line in COSTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return {function: Cost(float(seconds), int(cases), bool(points)) for function, seconds, cases, points in rows}
+    return {name: Cost(*map(float, (cpu, waits)), int(cases), bool(points)) for name, cpu, waits, cases, points in rows}
 
 
 def period_of(function: str) -> int:
@@ -77,7 +85,7 @@ def period_of(function: str) -> int:
     cost = costs().get(function)
     if cost is None or function in TESTS or function.startswith(NEVER):
         return 1
-    days = max((days for seconds, days in PERIODS if cost.seconds >= seconds), default=1)
+    days = max((days for seconds, days in PERIODS if cost.weight >= seconds), default=1)
     return min(days, SHARE) if cost.points else days
 
 
@@ -86,11 +94,11 @@ def turns() -> Mapping[str, int]:
     """The day of its period on which each test runs: the dearest first, each on the day that has least so far."""
     load: dict[int, list[float]] = {}
     found: dict[str, int] = {}
-    for function, cost in sorted(costs().items(), key=lambda each: (-each[1].seconds, each[0])):
+    for function, cost in sorted(costs().items(), key=lambda each: (-each[1].weight, each[0])):
         period = period_of(function)
         days = load.setdefault(period, [0.0] * period)
         found[function] = days.index(min(days))
-        days[found[function]] += cost.seconds if cost.cases < SHARE else 0.0
+        days[found[function]] += cost.weight if cost.cases < SHARE else 0.0
     return found
 
 

@@ -38,7 +38,7 @@ def test_any_ten_days_run_every_case_of_every_test() -> None:
 @given(start=st.dates(), number=st.integers(1, 100), cases=st.integers(1, 20), seconds=st.floats(0, 100))
 def test_any_ten_days_try_every_point_of_a_test(start: date, number: int, cases: int, seconds: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rotation, "costs", lambda: {"test": Cost(seconds, cases, points=True)})
+        patch.setattr(rotation, "costs", lambda: {"test": Cost(seconds, 0.0, cases, points=True)})
         patch.setattr(rotation, "turns", lambda: {"test": 0})
         tried = {case: set[int]() for case in range(cases)}
         for later in range(CYCLE):
@@ -68,12 +68,12 @@ def test_no_day_has_much_more_to_do_than_another() -> None:
     loads = []
     for day in DAYS:
         shares = ((cost, cases_of_day(name, range(cost.cases), day)) for name, cost in costs().items())
-        loads.append(sum(cost.seconds * len(cases) / cost.cases for cost, cases in shares))
+        loads.append(sum(cost.weight * len(cases) / cost.cases for cost, cases in shares))
     assert max(loads) <= UNEVEN * sum(loads) / len(loads)
 
 
 def test_the_dearest_tests_rotate() -> None:
-    rotating = [name for name, cost in costs().items() if cost.seconds >= DEAR and period_of(name) == 1]
+    rotating = [name for name, cost in costs().items() if cost.weight >= DEAR and period_of(name) == 1]
     assert all(name in TESTS or name.startswith(rotation.NEVER) for name in rotating)
     assert turns().keys() == costs().keys()
 
