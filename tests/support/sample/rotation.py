@@ -77,7 +77,7 @@ def today() -> date:
 def costs() -> Mapping[str, Cost]:
     """The costs of the tests that take long, by function."""
     rows = [line.split("\t") for line in COSTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return {name: Cost(*map(float, (cpu, waits)), int(cases), bool(points)) for name, cpu, waits, cases, points in rows}
+    return {name: Cost(float(cpu), float(waits), int(cases), bool(points)) for name, cpu, waits, cases, points in rows}
 
 
 def period_of(function: str) -> int:
