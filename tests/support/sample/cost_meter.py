@@ -1,4 +1,7 @@
-"""A plug-in of pytest that measures what each test costs, and writes `costs.tsv`: see `make costs`.
+"""A plug-in of pytest that measures what tests cost.
+
+`-p tests.support.sample.cost_meter` prints the sums of each suite. With `DAM_SYNC_COSTS=1` the costs of each test are
+also written to `costs.tsv`: see `make costs`.
 
 The cost of a test is the CPU of its process and of all processes below that, what prepares it and cleans up included;
 and the time that it waits. Measure on an idle computer.
@@ -65,8 +68,16 @@ class CostMeter:
             measured = dict(self.seconds), dict(self.waits), dict(self.cases), sorted(self.divided)
             session.config.workeroutput[MEASURED] = measured
             return
-        rows = [row_of(function, self.cost(function)) for function in sorted(self.seconds)]
-        COSTS.write_text(HEADER + "".join(row for row, weight in rows if weight >= LEAST), encoding="utf-8")
+        if os.environ.get("DAM_SYNC_COSTS"):
+            rows = [row_of(function, self.cost(function)) for function in sorted(self.seconds)]
+            COSTS.write_text(HEADER + "".join(row for row, weight in rows if weight >= LEAST), encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        suites = defaultdict[str, float](float)
+        for function, seconds in self.seconds.items():
+            suites[function.split("/")[1]] += seconds
+        told = ", ".join(f"{name} {seconds:.0f}" for name, seconds in sorted(suites.items()))
+        terminalreporter.write_line(f"seconds of CPU: {told}; {sum(suites.values()):.0f} in all, collection left out")
 
     def cost(self, function: str) -> Cost:
         """Of a test, as far as it is known."""
