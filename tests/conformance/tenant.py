@@ -33,6 +33,7 @@ from dam_sync.transfer.content import MemoryBudget, content_of
 from tests.conformance.catalogue import LINK, MARKER, library
 from tests.conformance.wiring import WIRED, Wired
 from tests.support.jobs.folder_jobs import InFolder
+from tests.support.services import background_stop
 from tests.support.services.connections import Emulated, HastyClock, alike
 from tests.support.services.profiles import FOLDER
 from tests.support.state.credential_store import MemoryCredentialStore
@@ -180,7 +181,7 @@ async def starting(kind: str, spool: Path) -> AsyncIterator[Start]:
     yield begin
     for tenant in running:
         await tenant.disconnect()
-        tenant.served.stop()
+        background_stop.stop(tenant.served)
         assert not tenant.faults.unhit()
 
 

@@ -24,6 +24,7 @@ from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.folder_jobs import FolderTenant, Side, side_of
 from tests.support.jobs.rollbacks import undone_afterwards
 from tests.support.jobs.tenants import Pair, Tenant, emulated
+from tests.support.services import background_stop
 from tests.support.services.profiles import FOLDER, marker_in, profile_of
 from tests.support.services.small_limits import limited, small_parts
 
@@ -97,7 +98,7 @@ def tenant_of(kind: str, records: Sequence[Row], **more: Any) -> Iterator[Tenant
         yield tenant
     finally:
         if tenant.served is not None:
-            tenant.served.stop()
+            background_stop.stop(tenant.served)
 
 
 def folder_tenant(path: Path, records: Sequence[Row]) -> FolderTenant:

@@ -23,6 +23,7 @@ from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
 from dam_sync.model.connector import Connector
 from tests.support.programs import Program
+from tests.support.services import background_stop
 
 Completed = subprocess.CompletedProcess[str]
 Command = Callable[..., Completed]
@@ -221,7 +222,7 @@ def pair(
     finally:
         for tenant in (one, two):
             if tenant.served is not None:
-                tenant.served.stop()
+                background_stop.stop(tenant.served)
 
 
 def duplicates(assets: Sequence[Mapping[str, Any]], field: str = "srckey") -> list[str]:

@@ -27,6 +27,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.support.network.altered_transport import AlteredTransport
+from tests.support.services import background_stop
 from tests.support.services.typed_options import connected
 
 EVERYTHING = Window()
@@ -132,7 +133,7 @@ class Emulated:
     async def stop(self) -> None:
         """Disconnect, and serve no longer."""
         await self.disconnect()
-        await asyncio.to_thread(self.served.stop)
+        background_stop.stop(self.served)
 
 
 T = TypeVar("T", bound=Emulated)

@@ -16,7 +16,8 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.emulators.kit.serve import Served, serve_in_thread
+from dam_sync.emulators.kit.serve import Served
+from tests.support.services import background_stop
 
 Json = Any
 HIGH = "999999999"
@@ -193,7 +194,7 @@ def tenant(assets: Sequence[Mapping[str, Json]] = (), files: Path | None = None,
     world = Environment(seed=1)
     app = emulator(world, Faults(), ObjectStore(world), {"lag": 0.0, **options})
     app.state.load(catalogue_of([*SCHEMA, *assets]), files)
-    with serve_in_thread(lambda: app) as served:
+    with background_stop.serving(lambda: app) as served:
         made = Tenant(served)
         try:
             yield made

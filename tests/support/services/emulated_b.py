@@ -16,6 +16,7 @@ from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import serve_in_thread
 from tests.conformance.catalogue import library
+from tests.support.services import background_stop
 from tests.support.stepped_clock import NOW, StillClock
 
 API = "/api/v1"
@@ -112,7 +113,7 @@ class Platform:
 
     def close(self) -> None:
         self.http.close()
-        self.served.stop()
+        background_stop.stop(self.served)
 
 
 def reference(batch: str, index: int = 0) -> dict[str, str]:

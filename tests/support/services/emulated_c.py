@@ -13,7 +13,7 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.emulators.kit.serve import serve_in_thread
+from tests.support.services import background_stop
 from tests.support.stepped_clock import StillClock
 
 TOKEN = "b7kq.c5wxt2rn.z8hmvd3f"
@@ -63,7 +63,7 @@ class Rig:
         self.app = emulator(self.world, self.faults, ObjectStore(self.world), {"rate": None, "lag": 0, **options})
         self.app.state.load(catalogue_of([*(schema_rows() if schema else ()), *rows]), None)
         self._stack = ExitStack()
-        self.url = self._stack.enter_context(serve_in_thread(lambda: self.app)).url
+        self.url = self._stack.enter_context(background_stop.serving(lambda: self.app)).url
         self.api = self.client(TOKEN)
         self.old = self.client(TOKEN, "/api/v1")
         self.store = self._stack.enter_context(httpx.Client(verify=False))

@@ -15,7 +15,8 @@ from dam_sync.emulators.kit.catalogue import catalogue_of
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.emulators.kit.serve import Served, serve_in_thread
+from dam_sync.emulators.kit.serve import Served
+from tests.support.services import background_stop
 from tests.support.stepped_clock import StillClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -187,7 +188,7 @@ def served(rows: Iterable[Row], **options: Any) -> Iterator[Api]:
     world = Environment(seed=3, clock=StillClock())
     app = emulator(world, Faults(), ObjectStore(world), options)
     app.state.load(catalogue_of(rows), None)
-    with serve_in_thread(lambda: app) as running:
+    with background_stop.serving(lambda: app) as running:
         api = Api(running)
         try:
             yield api

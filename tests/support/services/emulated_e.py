@@ -15,6 +15,7 @@ from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
 from dam_sync.emulators.kit.serve import Served, serve_in_thread
+from tests.support.services import background_stop
 from tests.support.stepped_clock import StillClock
 
 TOKEN = "wat_demo_b1d3c61e03c6"
@@ -122,7 +123,7 @@ class Tenant:
     def close(self) -> None:
         self.http.close()
         self.plain.close()
-        self.served.stop()
+        background_stop.stop(self.served)
 
 
 Open = Callable[..., Tenant]
