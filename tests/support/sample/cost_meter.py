@@ -49,7 +49,7 @@ class CostMeter:
             return (yield)
         finally:
             took, seconds = time.monotonic() - began, cpu_seconds() - before
-            self.seconds[function] += seconds
+            self.seconds[function] += max(0.0, seconds)  # less than 0 if it lost sight of a process
             self.waits[function] += max(0.0, took - seconds)
             self.cases[function] += 1
 

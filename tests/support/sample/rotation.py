@@ -25,8 +25,8 @@ T = TypeVar("T")
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))  # of what is drawn at random in simulations
 CYCLE: Final = 10  # days within which everything runs
 COSTS: Final = Path(__file__).with_name("costs.tsv")
-PERIODS: Final = ((0.7, 5), (1.0, 9))  # the weight from which on a test runs on one day in so many
-WAITING: Final = 0.25  # a second of waiting weighs so much of one of CPU
+PERIODS: Final = ((0.8, 5), (1.2, 9))  # the weight from which on a test runs on one day in so many
+WAITING: Final = 0.4  # a second of waiting weighs so much of one of CPU
 SHARE: Final = 3  # of the cases of a test, and of the points of one, a day runs one in so many
 NEVER: Final = ("tests/store_contract/", "tests/conformance/", "tests/house/")  # rotate
 
