@@ -23,6 +23,7 @@ def modules_with(text: str) -> set[str]:
 
 def test_nothing_else_asks_for_fewer_flushes() -> None:
     assert modules_with("PRAGMA synchronous") == WEAKER.keys()
+    assert modules_with("fsync = off") | modules_with("synchronous_commit") == set()
 
 
 def test_the_writer_without_flushes_is_used_by_benchmarks_alone() -> None:

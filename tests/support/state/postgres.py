@@ -47,8 +47,6 @@ class OwnServer:
             pytest.skip(f"PostgreSQL cannot be started here: {type(error).__name__}: {error}")
         socket = str(self._made.get_postmaster_info().socket_dir)
         self.state = StateServer(socket, None, "postgres", "postgres", "", "dam_sync_test")
-        for command in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
-            execute(self.state, command)
 
     @property
     def url(self) -> str:
