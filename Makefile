@@ -43,10 +43,11 @@ check: $(STAMP) ## format, lint, types and house rules
 test: $(STAMP) ## the tests of the day, with every promise in them: make test DATE=2026-12-01 SEED=7
 	$(IN_MEMORY) $(BIN)/pytest -q --part day $(SHARED) $(SUITES)
 
-# The cases of another eighth are others each day, too.
+# The cases of another eighth are others each day, too. The tests of pages are skipped where no Chromium is installed.
 test-more: $(STAMP) ## what `make test` leaves to other days, and a larger sample of crashes, faults, fuzzed responses and cases
 	$(IN_MEMORY) DAM_SYNC_SIM=96 DAM_SYNC_SCHEDULES=60 DAM_SYNC_FUZZ=400 $(BIN)/pytest -q --part rest $(SHARED) $(SUITES)
 	$(IN_MEMORY) $(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
+	$(IN_MEMORY) DAM_SYNC_ALL=1 $(BIN)/pytest -q $(wildcard tests/e2e/*_in_browser.py)
 
 test-all: $(STAMP) ## everything: all cases, pairs, points and faults; takes hours
 	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)
