@@ -213,6 +213,8 @@ STRANGE = (
     ("odd:2", 1, ""),
     ("odd:4", 1, ""),
 )
+UNKNOWN = {"html": 5, "empty": 5, "garble": 0}
+"""The exit codes after responses that do not say whether a write was made: it is looked for, and made again if not."""
 CALLS = (
     ("source", "GET /api/dam"),
     ("source", "GET /api/dam/forms"),
@@ -232,15 +234,16 @@ OUTAGE = 13  # so many assets that fail in a row are no trouble of one of them
 @pytest.mark.parametrize(("strange", "code", "words"), STRANGE, ids=[row[0] for row in STRANGE])
 def test_responses_of_no_documented_shape(tmp_path: Path, strange: str, code: int, words: str) -> None:
     """Each of the calls in turn; the run stops at it, says what was returned to which call, and loses nothing."""
-    number = OUTAGE if code == 5 or strange == "html" else 3
+    number = OUTAGE if code == 5 or UNKNOWN.get(strange) == 5 else 3
     with small(tmp_path, photos(number)) as job:
         for side, match in CALLS:
             if code == 5 and "vocabulary" in match:
                 continue  # asked for one asset after the other, each with its own patience
             job.faulty({"match": match, "do": strange}, side=side)
-            page_for_write = strange == "html" and match.startswith("POST ")  # the outcome is unknown: tried again
-            told = job.ran("run", "--no-progress", code=5 if page_for_write else code)
-            told.says("a_hypermedia" if side == "source" else "e_profiles", words, "hint: ")
+            ended = UNKNOWN.get(strange, code) if match.startswith("POST ") else code
+            told = job.ran("run", "--no-progress", code=ended)
+            if ended:
+                told.says("a_hypermedia" if side == "source" else "e_profiles", words, "hint: ")
             job.mend()
         assert len(job.ends_complete()) == number
 
