@@ -17,7 +17,7 @@ SUITES := tests --ignore tests/benchmarks --ignore tests/house
 ROOM := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
 IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX); chmod 755 "$$TMPDIR"; trap 'rm -rf "$$TMPDIR"' EXIT;)
 
-.PHONY: help setup fmt check test test-more test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
+.PHONY: help setup fmt check test test-more test-others test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -43,11 +43,13 @@ check: $(STAMP) ## format, lint, types and house rules
 test: $(STAMP) ## the tests of the day, with every promise in them: make test DATE=2026-12-01 SEED=7
 	$(IN_MEMORY) $(BIN)/pytest -q --part day $(SHARED) $(SUITES)
 
-# The cases of another eighth are others each day, too. The tests of pages are skipped where no Chromium is installed.
-test-more: $(STAMP) ## what `make test` leaves to other days, and a larger sample of crashes, faults, fuzzed responses and cases
+# The tests of pages are skipped where no Chromium is installed.
+test-more: $(STAMP) ## what `make test` leaves to other days, more crashes, faults and fuzzed responses, and the tests of pages
 	$(IN_MEMORY) DAM_SYNC_SIM=96 DAM_SYNC_SCHEDULES=60 DAM_SYNC_FUZZ=400 $(BIN)/pytest -q --part rest $(SHARED) $(SUITES)
-	$(IN_MEMORY) $(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
 	$(IN_MEMORY) DAM_SYNC_ALL=1 $(BIN)/pytest -q $(wildcard tests/e2e/*_in_browser.py)
+
+test-others: $(STAMP) ## cases that neither of them runs: another eighth of e2e and simulation each day, a tenth of second readings
+	$(IN_MEMORY) $(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
 
 test-all: $(STAMP) ## everything: all cases, pairs, points and faults; takes hours
 	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)

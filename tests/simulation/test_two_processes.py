@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.errors import DamSyncError, SafetyStop, StoreBusy
 from tests.support.pairs import KINDS
+from tests.support.services.profiles import profile_of
 from tests.support.virtual.crashes import IN_DOUBT
 from tests.support.virtual.fuse import COMMIT, Fuse
 from tests.support.virtual.moves import Move, Simulation, State, differences
@@ -70,4 +71,5 @@ def test_a_process_that_stood_still_writes_nothing_more(moving: tuple[Move, Stat
     move, want, fuse = moving
     ended = move.universe.do(taken_over(move, int(fuse.counts[COMMIT] * share)))
     assert isinstance(ended, SafetyStop), ended
-    assert list(differences(move.state(), want, in_doubt=IN_DOUBT)) == []
+    uses_up = profile_of(move.target.kind).uses_up
+    assert list(differences(move.state(), want, in_doubt=IN_DOUBT, uses_up=uses_up)) == []

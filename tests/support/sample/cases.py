@@ -1,4 +1,4 @@
-"""A sample of the cases of tests: `make test` runs the same ones every day, `make test-more` others each day, and the
+"""A sample of the cases of tests: `make test` runs the same ones every day, `make test-others` others each day, and the
 other targets all of them."""
 
 from __future__ import annotations
