@@ -17,7 +17,7 @@ import pytest
 from tests.support.sample.rotation import SEED, Part, cases_of_day, today
 
 COUNTS, OF_DAY = "counts of the sample", "of_today"
-SUITES = ("unit", "store_contract", "conformance", "fuzz", "simulation", "e2e")
+OPTIMIZED = "--enable-optimizations"
 
 
 class OfDay:
@@ -36,11 +36,11 @@ class OfDay:
 
     def described(self) -> str:
         """The sample, and what runs it."""
-        flags = str(sysconfig.get_config_var("CONFIG_ARGS"))
-        made = "with" if "--enable-optimizations" in flags else "without"
+        optimized = OPTIMIZED in str(sysconfig.get_config_var("CONFIG_ARGS"))
+        made = f"configured with{'' if optimized else 'out'} {OPTIMIZED}"
         python = f"{platform.python_implementation()} {platform.python_version()} ({sys.executable})"
         part = f", part {self.part.value}" if self.part.value else ""
-        return f"sample: DAM_SYNC_DATE={today()} DAM_SYNC_SEED={SEED}{part}; {python}, configured {made} optimizations"
+        return f"sample: DAM_SYNC_DATE={today()} DAM_SYNC_SEED={SEED}{part}; {python}, {made}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -68,9 +68,12 @@ def part_of(config: pytest.Config) -> Part:
 
 
 def today() -> date:
-    """The day of the sample: `DAM_SYNC_DATE`, or the date in UTC. Raises ValueError for what is not a date."""
+    """The day of the sample: `DAM_SYNC_DATE`, or the date in UTC. Raises UsageError for what is not a date."""
     given = os.environ.get("DAM_SYNC_DATE", "")
-    return date.fromisoformat(given) if given else datetime.now(UTC).date()
+    try:
+        return date.fromisoformat(given) if given else datetime.now(UTC).date()
+    except ValueError:
+        raise pytest.UsageError(f"DAM_SYNC_DATE={given} is not a date; write it as 2026-12-01") from None
 
 
 @cache
