@@ -34,6 +34,7 @@ class CostMeter:
     """Sums the costs of cases by function: of one process, and, in the process that started several, of all."""
 
     def __init__(self) -> None:
+        self.processes = ProcessTree()
         self.seconds = defaultdict[str, float](float)
         self.waits = defaultdict[str, float](float)
         self.cases = Counter[str]()
@@ -42,13 +43,13 @@ class CostMeter:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         function = item.nodeid.partition("[")[0]
-        before, began = cpu_seconds(), time.monotonic()
+        before, began = self.processes.cpu_seconds(), time.monotonic()
         if OF_DAY in getattr(item, "fixturenames", ()):
             self.divided.add(function)
         try:
             return (yield)
         finally:
-            took, seconds = time.monotonic() - began, cpu_seconds() - before
+            took, seconds = time.monotonic() - began, self.processes.cpu_seconds() - before
             self.seconds[function] += max(0.0, seconds)  # less than 0 if it lost sight of a process
             self.waits[function] += max(0.0, took - seconds)
             self.cases[function] += 1
@@ -95,22 +96,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CostMeter())
 
 
-def cpu_seconds() -> float:
-    """What this process and those below it have used so far, ended ones included."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime + sum(map(_seconds_of, _below(os.getpid())))
+class ProcessTree:
+    """This process and all that it started, those that they started, and so on."""
+
+    def __init__(self) -> None:
+        self._known = set[int]()  # the system lists children reliably only while none of them ends
+
+    def cpu_seconds(self) -> float:
+        """What they have used so far, ended ones included."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found, waiting = set[int](), [*_children_of(os.getpid()), *self._known]
+        while waiting:
+            if (pid := waiting.pop()) not in found and Path(f"/proc/{pid}").exists():
+                found.add(pid)
+                waiting += _children_of(pid)
+        self._known = found
+        return time.process_time() + ended.ru_utime + ended.ru_stime + sum(map(_seconds_of, found))
 
 
-def _below(pid: int) -> Iterator[int]:
-    """The processes that this one has started, those which they have started, and so on."""
+def _children_of(pid: int) -> list[int]:
     try:
         tasks = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
-        children = [int(child) for task in tasks for child in task.read_text(encoding="ascii").split()]
+        return [int(child) for task in tasks for child in task.read_text(encoding="ascii").split()]
     except OSError:  # it has ended
-        return
-    for child in children:
-        yield child
-        yield from _below(child)
+        return []
 
 
 def _seconds_of(pid: int) -> float:
