@@ -52,7 +52,7 @@ test-others: $(STAMP) ## cases that neither of them runs: another eighth of e2e 
 	$(IN_MEMORY) $(BIN)/pytest -q --part more $(SHARED) tests/conformance tests/simulation tests/e2e
 
 test-all: $(STAMP) ## everything: all cases, pairs, points and faults; takes hours
-	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=4000 $(BIN)/pytest -q $(SHARED) $(SUITES)
+	$(IN_MEMORY) DAM_SYNC_ALL=1 DAM_SYNC_SIM=2000 DAM_SYNC_SCHEDULES=500 DAM_SYNC_FUZZ=20000 $(BIN)/pytest -q $(SHARED) $(SUITES)
 
 costs: $(STAMP) ## measures what each test costs, by which `make test` shares them out among days
 	$(IN_MEMORY) DAM_SYNC_COSTS=1 $(BIN)/pytest -q -p tests.support.sample.cost_meter $(SHARED) $(SUITES)

@@ -24,10 +24,10 @@ from dam_sync.model.errors import MappingError
 from tests.support.mapping.drafts import index
 from tests.support.mapping.mutated_files import mutated_data, mutated_text
 from tests.support.mapping.tenant_schemas import SOURCE, TARGET
+from tests.support.sample.rotation import SEED
 from tests.unit.mapping.test_mapping_expressions import FULL
 
 MAPPINGS = 5 * int(os.environ.get("DAM_SYNC_FUZZ", "40"))
-SEED = int(os.environ.get("DAM_SYNC_SEED", "1"))
 ALONE = os.environ.get("DAM_SYNC_MAPPING", "")
 BLOCK = 500
 AS_TEXT = 5  # of so many mapping files one is changed as text, which takes longer to read

@@ -166,7 +166,7 @@ def made_by(link: ServerConnection, server: StateServer, migrations: Migrations 
 def _version(raw: Any, server: StateServer, migrations: Migrations) -> int:
     """That of the schema; 0 if it is missing, or of a release without versions. Raises ConfigError for a newer one.
 
-    A table that another process made since this transaction began is found by its name, and has no row yet."""
+    A table that another process created since this transaction began is found by its name, and has no row yet."""
     if raw.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{VERSION_TABLE}",)).fetchone() == (None,):
         return 0
     row = raw.execute(f"SELECT version FROM {VERSION_TABLE}").fetchone()

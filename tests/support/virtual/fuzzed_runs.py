@@ -29,6 +29,7 @@ from dam_sync.model.errors import DamSyncError, InternalError
 from dam_sync.report.report import Report
 from tests.support.measuring.peak_memory import own_peak
 from tests.support.pairs import KINDS
+from tests.support.sample.rotation import SEED
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.loop import Stuck
 from tests.support.virtual.moves import Move, Simulation, digest, plain
@@ -37,7 +38,6 @@ from tests.support.virtual.network_faults import Endless, Weather
 from tests.support.virtual.reply import Reply
 
 ANSWERS: Final = int(os.environ.get("DAM_SYNC_FUZZ", "40"))  # fuzzed responses in all, half to reads, half to writes
-SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))
 ALONE: Final = os.environ.get("DAM_SYNC_CASE", "")  # `c_brandlibrary:writes:17`: the only case to be tried
 SECONDS: Final = 30.0  # of this processor that a run may take
 MEBIBYTES: Final = 400  # that a process may ever have held that does nothing else
