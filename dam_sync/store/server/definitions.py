@@ -34,13 +34,14 @@ _KINDS: Mapping[str, str] = {
     "REAL": "double precision",
     "BLOB": "bytea",
 }
+_SORTED = {"text"}
 _FLAGS: Mapping[str, str] = {"0": "false", "1": "true"}
 _BODY = re.compile(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)\(.* LANGUAGE (\w+) .*?\$\$(.*)\$\$", re.DOTALL)
 _ROW, _BEFORE, _EVENTS = 1, 2, {"INSERT": 4, "DELETE": 8, "UPDATE": 16}  # bits of `tgtype`
 
 _FOUND = """
-WITH ours AS (SELECT oid, relname, relnamespace, relkind, relpersistence, relrowsecurity, relforcerowsecurity, relispartition
-              FROM pg_class WHERE relnamespace = %(schema)s::regnamespace)
+WITH ours AS (SELECT oid, relname, relnamespace, relkind, relpersistence, relrowsecurity, relforcerowsecurity,
+              relispartition FROM pg_class WHERE relnamespace = %(schema)s::regnamespace)
 SELECT 'table', relname::text, concat(relkind, relpersistence, relrowsecurity, relforcerowsecurity, relispartition,
        EXISTS (SELECT FROM pg_inherits WHERE oid IN (inhrelid, inhparent)))
   FROM ours WHERE relkind NOT IN ('i', 'I', 't')
@@ -58,8 +59,8 @@ SELECT 'index', c.relname::text, concat_ws(' ', i.indisunique, i.indpred IS NOT 
   FROM ours c JOIN pg_index i ON i.indrelid = c.oid
   WHERE i.indisunique OR i.indexprs IS NOT NULL OR (i.indpred IS NOT NULL AND pg_get_expr(i.indpred, c.oid) ~ '\\w\\(')
 UNION ALL
-SELECT 'trigger', concat(c.relname, '.', t.tgname), concat_ws(' ', f.proname, f.pronamespace = c.relnamespace, t.tgenabled,
-       t.tgtype, t.tgqual IS NOT NULL, encode(t.tgargs, 'escape'))
+SELECT 'trigger', concat(c.relname, '.', t.tgname), concat_ws(' ', f.proname, f.pronamespace = c.relnamespace,
+       t.tgenabled, t.tgtype, t.tgqual IS NOT NULL, encode(t.tgargs, 'escape'))
   FROM ours c JOIN pg_trigger t ON t.tgrelid = c.oid JOIN pg_proc f ON f.oid = t.tgfoid WHERE NOT t.tgisinternal
 UNION ALL
 SELECT 'constraint', k.conname::text, ''
@@ -130,7 +131,7 @@ def _table(name: str) -> tuple[str, str, str]:
 def _column(
     table: str, name: str, kind: str, default: str | None, *, required: bool, collation: str = "pg_catalog.C"
 ) -> tuple[str, str, str]:
-    sorting, given = collation if kind == "text" else "", _default(kind, default)
+    sorting, given = collation if kind in _SORTED else "", _default(kind, default)
     return "column", f"{table}.{name}", f"{kind} {'t' if required else 'f'}   {sorting} {given}"
 
 
