@@ -24,6 +24,7 @@ from dam_sync.api.bootstrap import (
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
+from dam_sync.api.reports.run_report import about_other_job
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
@@ -31,6 +32,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
@@ -225,10 +227,15 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
         yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
+            changed, written = await store.changed_rows(), await about_other_job(job, store)
     except DamSyncError as error:
         for finding in CheckResult.of("state", error):
             yield finding
         return
+    for note in written:
+        yield CheckResult("state", note, "`dam-sync status JOB` shows the runs that it has", warns=True)
+    if changed:
+        yield CheckResult("state", about_changed_rows(changed), ROWS_HINT, SafetyStop.exit_code)
     export, ended = last_export(job), runs[0].ended_at if runs else None
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"
