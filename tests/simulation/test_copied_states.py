@@ -41,6 +41,7 @@ def stopped(world: Removals, **options: object) -> SafetyStop:
 
 def ends_alike(world: Removals, there: set[str]) -> None:
     """Links for all that is there, and nothing more to do."""
+    world.universe.do(world.universe.settle(world.job, "target"))  # until its index has the files, too
     adopt(world)
     assert world.run().parked == []
     assert set(world.links().values()) == world.living() == there

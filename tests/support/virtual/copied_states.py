@@ -86,6 +86,6 @@ def add(world: Removals, numbers: Iterable[int]) -> Sequence[str]:
     return [str(row["id"]) for row in rows]
 
 
-def adopt(world: Removals) -> Any:
+def adopt(world: Removals, **options: Any) -> Any:
     """The report of an adoption by markers."""
-    return world.universe.do(adopt_job(world.job, world.options(), Adoption()))
+    return world.universe.do(adopt_job(world.job, world.options(**options), Adoption()))
