@@ -9,11 +9,12 @@ from typing import cast
 
 import pytest
 
-from dam_sync.engine.evidence import FileCheck
+from dam_sync.engine.evidence import BY_DOWNLOADS, FileCheck
 from dam_sync.engine.files import FilePair
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import FileRef
 from dam_sync.model.ports import Content, Stream
+from dam_sync.model.validator import Validator
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import MEMORY_BYTES, content_of
 from dam_sync.transfer.digests import computable
@@ -31,7 +32,7 @@ class Desk:
 
     @asynccontextmanager
     async def content(self, file: FileRef, name: str) -> AsyncIterator[Content]:
-        async def opened(offset: int) -> Stream:
+        async def opened(offset: int, validator: Validator) -> Stream:
             return Bytes(self.held[file.id], offset)
 
         wanted = frozenset() if computable(file.digests) else frozenset({"sha256"})
@@ -49,5 +50,6 @@ async def test_other_bytes_are_found_whatever_digest_the_source_publishes(
     for theirs, evidence in ((ours, "V3"), (b"y" + ours[1:], "V0")):
         files = (FileRef("ours", "a.jpg", size, digests=digests), FileRef("theirs", "a.jpg", size))
         check = FileCheck(cast(RunContext, Desk(tmp_path, ours, theirs)), "digest")
-        found, proven = await check.compare(FilePair("version", "file", *files))
-        assert (proven, len(found)) == (evidence, evidence == "V0")
+        compared = await check.compare(FilePair("version", "file", *files))
+        assert (compared.evidence, len(compared.found)) == (evidence, evidence == "V0")
+        assert compared.by == BY_DOWNLOADS
