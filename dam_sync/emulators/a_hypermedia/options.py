@@ -68,6 +68,7 @@ class Options:
     embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
     moved_parts: bool = False  # the parts of a media are at other paths than the current layout, which links name
     links_404: bool = False  # media without links of a type: 404 instead of an empty list
+    tags: str = "strong"  # of files on the static host: `strong`, `weak` or `none`
     bulk: str = "done"  # what becomes of a bulk: one of BULKS
 
     def at_least(self, release: str) -> bool:
@@ -100,10 +101,12 @@ VARIANTS: Mapping[str, Mapping[str, bool | str]] = {
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
     "moved-parts": {"moved_parts": True},
     "links-404": {"links_404": True},
+    "no-tags": {"tags": "none"},
+    "weak-tags": {"tags": "weak"},
     **{f"bulk-{word}": {"bulk": word} for word in BULKS[1:]},
 }
 """The other reading of each open question; `second` is all but those APART, commas combine several."""
-APART = frozenset({"moved-parts", "rich-search", *(f"bulk-{word}" for word in BULKS)})
+APART = frozenset({"moved-parts", "rich-search", "no-tags", "weak-tags", *(f"bulk-{word}" for word in BULKS)})
 
 
 def options_of(given: Mapping[str, object]) -> Options:

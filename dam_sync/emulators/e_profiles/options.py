@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "offset + limit, not offset alone, may not pass 10,000 (wire E 13)",
@@ -28,6 +28,7 @@ VARIANTS: Mapping[str, str] = {
     "no_chunks": "the account has no chunked upload (wire E 6.3)",
     "no_webhooks": "the webhook feature is off (wire E 9)",
     "older": "a server from before versions, tags and sizes in bytes (wire E 3.1)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}
