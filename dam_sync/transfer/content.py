@@ -33,7 +33,7 @@ async def content_of(
 
     Up to MEMORY_BYTES in memory, held from `budget`; up to `single_bytes` or of unknown size in a spool file;
     both are checked before they are returned. Larger ones are read while they are sent, and checked by `check()`; one
-    whose versions the service does not tell apart goes to the spool, because it has to be read in one pass. All bytes
+    whose versions the service does not distinguish goes to the spool, because it has to be read in one pass. All bytes
     are of one version of the file: reading begins again where it was replaced meanwhile. `wanted` digests are computed
     besides the published ones. Raises IntegrityError, DiskFull and what `opener` raises.
     """

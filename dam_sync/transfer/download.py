@@ -24,7 +24,7 @@ itself."""
 
 TRIES = 5
 LENGTH_TRIES = 3
-UNKNOWN_VERSION = "unknown version"  # the code of what cannot be told to be one version
+UNKNOWN_VERSION = "unknown version"  # the code of what cannot be shown to be one version
 BEGINNINGS = 4  # of one file whose bytes turn out to be of several versions, before it is given up
 
 

@@ -10,7 +10,7 @@ from dam_sync.model.limits import MIB
 from dam_sync.transfer.described import BLOCK, Described
 from dam_sync.transfer.digests import DigestTracker
 from dam_sync.transfer.download import Download, OneVersion, Opener, regrouped
-from dam_sync.transfer.upload_session import UNTOLD
+from dam_sync.transfer.upload_session import UNDISTINGUISHED
 
 _LEAST = MIB // 16  # of a block that is sent on: each costs a write, and a slow source gives fewer bytes at a time
 _SKIPPED = 4 * MIB  # that are not read where nothing needs them
@@ -44,7 +44,7 @@ class RangedContent(Described):
             self._forward = self._pass(0)
             await self._forward.begin()
         validator = self._version.validator
-        return digest_of(list(validator.key)) if validator.is_strong else UNTOLD
+        return digest_of(list(validator.key)) if validator.is_strong else UNDISTINGUISHED
 
     @property
     def digests(self) -> Mapping[str, str]:

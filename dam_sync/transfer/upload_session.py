@@ -13,7 +13,7 @@ from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 
 FINISH = "finish"
-UNTOLD = "untold"  # the `Content.version()` of a file whose service does not tell its versions apart
+UNDISTINGUISHED = "undistinguished"  # a `Content.version()` of which nothing is known
 
 
 def source_of(content: Content) -> str:
@@ -50,7 +50,7 @@ async def was_sent_other(content: Content, journal: Journal, name: str) -> bool:
 
 
 def _is_of_version(record: Json, version: str) -> bool:
-    return bool(version != UNTOLD and version == record.get("version", ""))
+    return bool(version != UNDISTINGUISHED and version == record.get("version", ""))
 
 
 async def was_sent(content: Content, journal: Journal, name: str) -> bool:

@@ -20,27 +20,41 @@ from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import content_of
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import OnDisk, Tenant
+from tests.support.pairs import EVERYTHING
 from tests.support.services.connections import entries
 
+Act = Callable[[], None]
 Fresh = Callable[..., Tenant]
-SIZE, CUT = 300_000, 130_000
+SIZE = 300_000
+CUTS = range(1, SIZE, SIZE // 25) if EVERYTHING else (1, 130_000)
 
 
 async def test_what_is_read_after_a_break_is_of_the_same_version(fresh: Fresh) -> None:
     tenant = fresh([*SCHEMA, asset(1, versions=[{"name": "a.jpg", "generate": {"size": SIZE, "seed": 1}}])])
     service = tenant.connect(read_only=True)
     file = await _file(service)
-    old = await _content(tenant, _Broken(service, file), file)
-    assert hashlib.sha256(old).hexdigest() == _digest(tenant)
-    broken = _Broken(service, file, replace=lambda: _replace(tenant))
+    assert hashlib.sha256(await _content(tenant, _Broken(service, file, 10), file)).hexdigest() == _digest(tenant)
+    bare = FileRef(file.id, file.name, file.size, file.media_type, link=file.link)  # no digest tells
+    for cut in CUTS:
+        before = _digest(tenant)
+        broken = _Broken(service, bare, cut, replaces=lambda: _replace(tenant))
+        new = await _content(tenant, broken, bare)
+        assert broken.opened > 1
+        assert hashlib.sha256(new).hexdigest() == _digest(tenant) != before
+
+
+async def test_a_file_that_is_not_the_one_that_was_listed_is_refused(fresh: Fresh) -> None:
+    """By its digest, where the service publishes one."""
+    tenant = fresh([*SCHEMA, asset(1, versions=[{"name": "a.jpg", "generate": {"size": SIZE, "seed": 1}}])])
+    service = tenant.connect(read_only=True)
+    file = await _file(service)
+    broken = _Broken(service, file, 10, replaces=lambda: _replace(tenant))
     try:
         new = await _content(tenant, broken, file)
-    except (IntegrityError, Transient):
-        new = b""  # it has another digest, or link, than was listed
-    assert broken.opened > 1
-    assert new in (b"", old) or hashlib.sha256(new).hexdigest() == _digest(tenant)
-    bare = FileRef(file.id, file.name, file.size, file.media_type, link=file.link)
-    assert hashlib.sha256(await _content(tenant, _Broken(service, bare), bare)).hexdigest() == _digest(tenant)
+    except IntegrityError:
+        assert file.digests
+    else:
+        assert hashlib.sha256(new).hexdigest() == _digest(tenant)
 
 
 async def test_a_file_that_is_replaced_each_time_is_never_joined(fresh: Fresh) -> None:
@@ -48,7 +62,7 @@ async def test_a_file_that_is_replaced_each_time_is_never_joined(fresh: Fresh) -
     service = tenant.connect(read_only=True)
     file = await _file(service)
     bare = FileRef(file.id, file.name, file.size, file.media_type, link=file.link)
-    broken = _Broken(service, bare, replace=lambda: _replace(tenant), always=True)
+    broken = _Broken(service, bare, 10, replaces=lambda: _replace(tenant), always=True)
     with pytest.raises((FileReplaced, Transient)):
         await _content(tenant, broken, bare)
     assert broken.opened < 20
@@ -72,30 +86,32 @@ async def _content(tenant: Tenant, broken: _Broken, file: FileRef) -> bytes:
 class _Broken:
     """Opens a file whose first download breaks, or every one."""
 
-    def __init__(self, service: Service, file: FileRef, *, replace: Any = None, always: bool = False) -> None:
-        self._service, self._file, self._replace, self._always = service, file, replace, always
+    def __init__(
+        self, service: Service, file: FileRef, cut: int, *, replaces: Act | None = None, always: bool = False
+    ) -> None:
+        self._service, self._file, self._cut, self._replaces, self._always = service, file, cut, replaces, always
         self.opened = 0
 
     async def open(self, offset: int, validator: Validator) -> Stream:
         self.opened += 1
         stream = await self._service.open(self._file, offset, validator)
-        return _Cut(stream, self._replace) if self._always or self.opened == 1 else stream
+        return _Cut(stream, self._cut, self._replaces) if self._always or self.opened == 1 else stream
 
 
 class _Cut:
-    def __init__(self, stream: Stream, replace: Any) -> None:
-        self._stream, self._replace = stream, replace
+    def __init__(self, stream: Stream, cut: int, replaces: Act | None) -> None:
+        self._stream, self._cut, self._replaces = stream, cut, replaces
         self.start, self.total, self.validator = stream.start, stream.total, stream.validator
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = CUT
+        left = self._cut
         async for block in self._stream:
             yield block[:left]
             left -= len(block)
             if left <= 0:
                 break
-        if self._replace is not None:
-            self._replace()
+        if self._replaces is not None:
+            self._replaces()
         raise Transient("the connection broke")
 
     async def aclose(self) -> None:

@@ -25,7 +25,7 @@ INFERRED = (
     "nobody changed these assets since they were written, and the values differ from asset to asset: the target "
     "wrote them itself, most likely from metadata that it reads from the files"
 )
-UNTOLD = (
+OF_NO_VERSION = (
     "these files were replaced each time while they were read, or nothing shows that the parts of a download are of "
     "one version: whether their bytes are equal is not known"
 )
@@ -41,7 +41,7 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
     the source; a file that cannot be read proves nothing."""
     for group in groups:
         if group.pattern == NOT_COMPARED:
-            group.cause, group.remedy = UNTOLD, VERIFY_AGAIN
+            group.cause, group.remedy = OF_NO_VERSION, VERIFY_AGAIN
     suspects = [group for group in groups if _is_suspect(group)]
     for group in suspects[:GROUPS]:
         cause = await _cause_of(context, group)

@@ -72,12 +72,12 @@ async def test_a_file_that_is_replaced_at_a_break_arrives_as_the_new_one(
     file = VersionedFile((SMALL,), tells, heeds, [Break(CUT)])
     async with reading(file, tmp_path, ref_of(size)) as content:
         assert await whole(content) == version_of(1, SMALL)
-    told = {"tag": '"0"', "tag at first": '"0"', "date": "Sun, 29 Nov 2026 00:00:00 GMT"}.get(tells, "")
-    assert file.asked[1] == (f"bytes={CUT}-", told)
+    condition = {"tag": '"0"', "tag at first": '"0"', "date": "Sun, 29 Nov 2026 00:00:00 GMT"}.get(tells, "")
+    assert file.asked[1] == (f"bytes={CUT}-", condition)
 
 
 @pytest.mark.parametrize("tells", TELLS)
-async def test_what_can_be_told_to_be_the_same_is_resumed_and_the_rest_read_again(tmp_path: Path, tells: str) -> None:
+async def test_what_is_shown_to_be_the_same_is_resumed_and_the_rest_read_again(tmp_path: Path, tells: str) -> None:
     file = VersionedFile((SMALL,), tells, breaks=[Break(CUT, replaced=False)])
     async with reading(file, tmp_path, ref_of(SMALL)) as content:
         assert await whole(content) == version_of(0, SMALL)
@@ -118,7 +118,7 @@ async def test_a_file_that_is_replaced_each_time_is_given_up(tmp_path: Path, siz
 
 
 @pytest.mark.parametrize("tells", TELLS)
-async def test_a_large_file_whose_versions_are_not_told_apart_is_read_once(tmp_path: Path, tells: str) -> None:
+async def test_a_large_file_whose_versions_are_not_distinguished_is_read_once(tmp_path: Path, tells: str) -> None:
     file = VersionedFile((LARGE,), tells)
     async with reading(file, tmp_path, ref_of(LARGE)) as content:
         tagged = tells in (*STRONG, "tag at first")
