@@ -8,6 +8,7 @@ from datetime import datetime
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import instant_text
 
+SYNTAX = frozenset('{}()[]":*\\')
 SAFE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -40,6 +41,11 @@ def exactly(field: str, value: str) -> str:
             f"cannot search for {value!r}", hint="keys to be searched may contain letters, digits, - and _"
         )
     return f"{field}:({{{value}}})"
+
+
+def having(field: str, value: str) -> str:
+    """A field that has this value, perhaps among others; one whose value has characters that are syntax: any value."""
+    return f"{field}:({{{value}}})" if not SYNTAX.intersection(value) else is_filled(field)
 
 
 def is_filled(field: str) -> str:

@@ -237,9 +237,16 @@ def file_id(asset: str, version: str) -> str:
 
 
 @interprets_response
+def texts_in(row: Json, field: str) -> list[str]:
+    """The values of a metadata field of an asset."""
+    return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]
+
+
+@interprets_response
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
-    return bool(row.get("file_upload_date") != row.get("created_date"))
+    created = row.get("created_date")
+    return created is None or bool(row.get("file_upload_date") != created)
 
 
 @interprets_response
