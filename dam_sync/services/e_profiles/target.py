@@ -247,8 +247,8 @@ class ProfilesTarget(ProfilesPart):
         a run is gone afterwards."""
         async with self.proven.first_use(facts.TRASH):
             try:
-                await to_trash(self.api, asset)
-                shown = await self.proven.holds(facts.TRASH, partial(is_trashed, self.api, asset))
+                moved = await to_trash(self.api, asset)
+                shown = not moved or await self.proven.holds(facts.TRASH, partial(is_trashed, self.api, asset))
             except SafetyStop:
                 raise self.proven.harmful(facts.TRASH, partial(purged, asset)) from None
         if not shown:
@@ -391,7 +391,7 @@ class ProfilesTarget(ProfilesPart):
         wanted = {tag.casefold().strip() for tag in tags}
 
         async def changed() -> bool:
-            asked = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags"),), asset=asset)
+            asked = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags,metadata"),), asset=asset)
             row = (await self._send(asked, asset)).object()
             if not isinstance(row.get("tags"), list):  # as in a release that shows none (wire E 10)
                 return operation == facts.ADD_TAGS and await self._is_found_by(row, wanted)
@@ -405,11 +405,12 @@ class ProfilesTarget(ProfilesPart):
 
     async def _is_found_by(self, row: Json, tags: set[str]) -> bool:
         """Whether a search for one of these tags finds an asset that does not show its tags."""
-        searched = sorted(tag for tag in tags if query.SAFE.fullmatch(tag))
+        own = wire.fields_of(row)
+        tagged = next(filter(None, (query.tagged(tag, own) for tag in sorted(tags))), "")
         embed_id = str(row.get("external_id") or "")
-        if not searched or not query.SAFE.fullmatch(embed_id):
+        if not tagged or not query.SAFE.fullmatch(embed_id):
             return False
-        asked = query.joined(query.exactly("keywords", searched[0]), query.exactly("embedid", embed_id))
+        asked = query.joined(tagged, query.exactly("embedid", embed_id))
 
         async def found() -> bool | None:
             rows = (await self.search.page(asked, limit=1)).rows

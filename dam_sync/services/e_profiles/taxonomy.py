@@ -118,7 +118,7 @@ class ProfilesTaxonomy(ProfilesPart):
 
     async def _holder(self, vocabulary: str, label: str) -> AssetId | None:
         """An asset outside the trash that has this value, as far as a search finds one."""
-        hits = await self.search.page(query.having(vocabulary, label), expand="metadata")
+        hits = await self.search.page(query.having(vocabulary, label) or query.is_filled(vocabulary), expand="metadata")
         rows = [row for row in hits.rows if not wire.is_trashed(row) and label in wire.texts_in(row, vocabulary)]
         return wire.id_of(rows[0]) if rows else None
 

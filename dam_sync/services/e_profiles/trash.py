@@ -14,23 +14,23 @@ STATE = (("expand", "status,metadata_info"),)
 _GONE = frozenset({404, 410})
 
 
-async def to_trash(api: ProfilesApi, asset: AssetId) -> None:
-    """What is gone or there already is left so. After a lost response the asset is read, and sent to the trash again
-    only if it is not there. Safe to repeat. Raises SafetyStop if it is gone then."""
+async def to_trash(api: ProfilesApi, asset: AssetId) -> bool:
+    """Whether the service said that it moved the asset. What is gone or there already is left so. After a lost response
+    the asset is read, and sent to the trash again only if it is not there. Safe to repeat. Raises SafetyStop if it is
+    gone then."""
     request = Request(facts.TRASH, "DELETE", wire.asset_path(asset), asset=asset, repeatable=False, accept=_GONE)
     for pause in facts.TRASH_PAUSES:
         try:
-            await api.client.send(request)
-            return
+            return (await api.client.send(request)).status not in _GONE
         except Conflict:
             if await is_trashed(api, asset):
-                return
+                return False
             raise
         except Transient as error:
             await api.clock.sleep(patient(error, pause))
             if await is_trashed(api, asset):
-                return
-    await api.client.send(request)
+                return True
+    return (await api.client.send(request)).status not in _GONE
 
 
 async def is_trashed(api: ProfilesApi, asset: AssetId) -> bool:

@@ -236,10 +236,16 @@ def file_id(asset: str, version: str) -> str:
     return f"{asset}/{version}"
 
 
-@interprets_response
 def texts_in(row: Json, field: str) -> list[str]:
     """The values of a metadata field of an asset."""
-    return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]
+    return fields_of(row).get(field, [])
+
+
+@interprets_response
+def fields_of(row: Json) -> dict[str, list[str]]:
+    """The values of all metadata fields of an asset."""
+    fields = (row.get("metadata") or {}).get("fields") or {}
+    return {str(key): [str(text) for text in texts or ()] for key, texts in fields.items()}
 
 
 @interprets_response
