@@ -68,6 +68,7 @@ class Options:
     embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
     moved_parts: bool = False  # the parts of a media are at other paths than the current layout, which links name
     links_404: bool = False  # media without links of a type: 404 instead of an empty list
+    tags: str = "strong"  # of files on the static host: `strong`, `weak` or `none`
     bulk: str = "done"  # what becomes of a bulk: one of BULKS
     delete_purges: bool = False  # the first DELETE of a media is for good
     shared_selection: bool = False  # a POST gives the user's one selection again, at first with a media of others in it
@@ -110,6 +111,8 @@ VARIANTS: Mapping[str, Mapping[str, bool | str]] = {
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
     "moved-parts": {"moved_parts": True},
     "links-404": {"links_404": True},
+    "no-tags": {"tags": "none"},
+    "weak-tags": {"tags": "weak"},
     **{f"bulk-{word}": {"bulk": word} for word in BULKS[1:]},
     "delete-purges": {"delete_purges": True},
     "shared-selection": {"shared_selection": True},
@@ -129,7 +132,7 @@ HARMFUL = frozenset(
     | {"no-members", "ids-ignored", "put-resets", "put-folder-title-only", "current-drops"}
 )
 """Readings of undocumented writes under which one is to be refused, or replaced."""
-APART = HARMFUL | {"moved-parts", "rich-search", *(f"bulk-{word}" for word in BULKS)}
+APART = HARMFUL | {"moved-parts", "rich-search", "no-tags", "weak-tags", *(f"bulk-{word}" for word in BULKS)}
 
 
 def options_of(given: Mapping[str, object]) -> Options:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "only the first 10,000 rows of a list of assets can be reached, 400 past them (wire C 13)",
@@ -52,6 +52,7 @@ VARIANTS: Mapping[str, str] = {
     "bulk_labels": "the undocumented bulk action that assigns labels works (wire C 6.4)",
     "retry_after": "429 comes with Retry-After (wire C 12, line 33)",
     "partial_chunks": "every second chunk is kept in part (wire C 12, line 11)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"window", "dates_on_lists", "slug_taken", "small_single", "name_required", "value_404", "collection_events"}

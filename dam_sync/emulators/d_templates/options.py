@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of
 
 VARIANTS: Mapping[str, str] = {
     "access_token": "`AccessToken` is needed beside `Authorization`, 401 without (wire D 15, 1.2)",
@@ -39,6 +39,7 @@ VARIANTS: Mapping[str, str] = {
     "updates_replace": "`add` of `collectionUpdates` replaces the members (wire D 6.8)",
     "no_security": "records do not show their security templates (wire D 3.1)",
     "older": "a server without the calls of v1.5 (wire D 10)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"access_token", "must_complete", "always_urls", "missing_empty", "expose_whole", "apply_after_post"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "offset + limit, not offset alone, may not pass 10,000 (wire E 13)",
@@ -39,6 +39,7 @@ VARIANTS: Mapping[str, str] = {
     "rename_list_only": "a value of a list is renamed there, and on no asset (wire E 5.3)",
     "tags_unshown": "assets do not show their tags, though the release knows tags (wire E 3.1)",
     "tags_unheeded": "the calls for tags change nothing, and assets do not show their tags (wire E 6.6)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}

@@ -17,6 +17,7 @@ from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
@@ -123,7 +124,7 @@ class FolderService(Service):
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         return self._reader.crawl(shard, cursor)
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         return await self._reader.open(file, offset)
 
     def estimate_open(self, file: FileRef) -> Calls:

@@ -407,14 +407,18 @@ def _blob(row: Json) -> Json:
     return blob
 
 
-async def holds(blob: Json, content: Content, limits: Limits) -> bool:
-    """Whether a stored file is this content, by length and by the digest that the service publishes."""
+async def holds(blob: Json, content: Content, limits: Limits, *, proven: bool = False) -> bool:
+    """Whether a stored file is this content, by length and by the digest that the service publishes. proven: not
+    without a digest to compare, because the file may be an earlier version of the same length."""
+    compared = False
     if not isinstance(blob, dict) or wire.size_of(blob) not in (None, content.size):
         return False
     for algorithm, digest in wire.digests_of(blob).items():
-        if (ours := await digest_in(content, algorithm, limits)) and ours != digest:
+        ours = await digest_in(content, algorithm, limits)
+        if ours and ours != digest:
             return False
-    return True
+        compared = compared or bool(ours)
+    return compared or not proven
 
 
 async def digest_in(content: Content, algorithm: str, limits: Limits) -> str:

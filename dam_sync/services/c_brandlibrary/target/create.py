@@ -30,7 +30,7 @@ from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS, refus
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter, JustCreated
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
 from dam_sync.transfer.linked import opened
-from dam_sync.transfer.upload_session import source_of
+from dam_sync.transfer.upload_session import was_sent_other
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
 ANOTHER = "another file"  # the journal entry of a create whose file is replaced, because the source has another
@@ -275,8 +275,7 @@ class _Earlier:
     @classmethod
     async def of(cls, journal: Journal, content: Content | None) -> _Earlier:
         """Read before anything is done."""
-        sent = await journal.get("file")
-        other = isinstance(sent, dict) and content is not None and sent.get("source") != source_of(content)
+        other = content is not None and await was_sent_other(content, journal, "file")
         intent = await journal.get("intent")
         said = await journal.get(ADAPTED) or (intent["said"] if isinstance(intent, dict) else UNKNOWN)
         return cls(intent is not None, await journal.get("clean") is not None, intent is not None and other, said)
