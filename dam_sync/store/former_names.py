@@ -27,7 +27,7 @@ class FormerNames(Repository):
         def job(c: Connection) -> None:
             term = JOURNAL.c.name.startswith("term:", autoescape=True)
             rows = c.execute(select(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, term)).all()
-            former = [row._mapping for row in rows if journal_names.is_former_term(row.name)]
+            former = [dict(row._mapping) for row in rows if journal_names.is_former_term(row.name)]
             for row in former:
                 c.execute(delete(JOURNAL).where(JOURNAL.c.scope == row["scope"], JOURNAL.c.name == row["name"]))
             for row in former:
