@@ -93,5 +93,5 @@ def test_names_of_earlier_releases_are_read() -> None:
         ("create", False),
     ],
 )
-def test_which_names_of_terms_an_earlier_release_may_have_meant_otherwise(name: str, *, former: bool) -> None:
+def test_which_names_of_terms_an_earlier_release_may_have_given_to_others(name: str, *, former: bool) -> None:
     assert names.is_former_term(name) == former
