@@ -22,7 +22,7 @@ from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
-from dam_sync.services.folder.api.bag import seal
+from dam_sync.services.folder.api.bag import CodedName, seal
 from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
@@ -162,7 +162,18 @@ class FolderService(Service):
             tenant.catalogue.compact()
             tenant.write_sheet()
             if bag:
-                self._seal(tenant.disk, tenant.clock.now().date())
+                self._make_bag()
+
+    def _make_bag(self) -> None:
+        tenant, today = self._tenant, self._tenant.clock.now().date()
+        try:
+            self._seal(tenant.disk, today)
+        except CodedName:
+            if not self._writer.respell():
+                raise
+            tenant.catalogue.compact()
+            tenant.write_sheet()
+            self._seal(tenant.disk, today)
 
     async def find(self, marker: Marker) -> AssetId | None:
         return await self._writer.find(marker)

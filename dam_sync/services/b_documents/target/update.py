@@ -160,7 +160,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """Tag by operation, which lowercases and shortens labels; for types without a tags property."""
         for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
             if tags:
-                params = {"tags": ",".join(sorted(tags))}
+                several = any("," in tag for tag in tags)  # commas split a text of tags (wire B 6.5)
+                params: dict[str, Json] = {"tags": sorted(tags) if several else ",".join(sorted(tags))}
                 await self.api.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:

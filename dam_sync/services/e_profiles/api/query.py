@@ -65,8 +65,10 @@ def is_filled(field: str) -> str:
 
 
 def in_category(path: tuple[str, ...]) -> str:
-    """In the category of this full path, where the service gave no query of its own."""
-    return f"category:({{{'/'.join(path)}}})"
+    """In the category of this full path, where the service gave no query of its own; a slash inside a name as `\\/`
+    (spec 002, Resources)."""
+    parts = (part.replace("/", "\\/") for part in path)
+    return f"category:({{{'/'.join(parts)}}})"
 
 
 def joined(*parts: str) -> str:
