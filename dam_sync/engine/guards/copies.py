@@ -17,8 +17,10 @@ from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.probed import Account
 from dam_sync.model.service import TRASH, Service
+from dam_sync.model.values import Json
 from dam_sync.model.wording import counted, the_first
 from dam_sync.store.note_keys import COMPARED
+from dam_sync.store.store import SqlStore
 
 ASKED = 2  # assets of the source that a target of the same kind is asked for by their ids
 FEWEST = 2  # assets of both with one file, below which that may be chance
@@ -29,15 +31,23 @@ CONTINUE = "to create them all the same, continue with --accept-changes"
 async def refuse_copies(context: RunContext) -> None:
     """Raises SafetyStop if a run of a state without links would create what the target has. Looks again if one of the
     two is another tenant than when it looked."""
-    store, pair = context.store, [context.source_account.tenant, context.target_account.tenant]
-    if await store.link_count() or await store.get_meta(COMPARED) == pair:
+    if await context.store.link_count() or await context.store.get_meta(COMPARED) == _pair(context):
         return
     look = FirstLook(
         context.source, context.target, context.target_account, context.crosswalk.selects, alike=context.alike
     )
     found = await look.finding()
     context.tallies.accept(refuse([found] if found is not None else [], context.options))
-    await store.set_meta(COMPARED, pair)
+    await note_compared(context, context.store)
+
+
+async def note_compared(context: RunContext, store: SqlStore) -> None:
+    """Record that the assets of the two were compared, and what is there was linked or accepted."""
+    await store.set_meta(COMPARED, _pair(context))
+
+
+def _pair(context: RunContext) -> list[Json]:
+    return [context.source_account.tenant, context.target_account.tenant]
 
 
 @dataclass(slots=True)
