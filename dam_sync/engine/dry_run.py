@@ -14,6 +14,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marke
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
+from dam_sync.model.library import Library
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
@@ -73,6 +74,9 @@ class DryTarget(Service):
 
     async def probe(self) -> Account:
         return await self._target.probe()
+
+    async def library(self) -> Library | None:
+        return await self._target.library()
 
     async def adopt_schema(self, source: Schema) -> None:
         await self._target.adopt_schema(source)

@@ -20,6 +20,7 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
+from dam_sync.model.library import Library
 from dam_sync.model.limits import Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
@@ -124,6 +125,11 @@ class Service(ABC):
     @abstractmethod
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
+
+    async def library(self) -> Library | None:
+        """Which library this is, to be compared with that of another connection; None while it is not known. Before
+        `probe()` only what is known without a call; afterwards it sends none that `schema()` does not send."""
+        return None
 
     @abstractmethod
     async def schema(self) -> Schema:

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied
+from dam_sync.model.library import Library
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
@@ -24,6 +25,7 @@ from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import CodedName, seal
 from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained
+from dam_sync.services.folder.api.place import library_at
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
@@ -55,6 +57,7 @@ class FolderService(Service):
         self._begins = options.where_it_begins(context)
         self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
         self._unpacked: Unpacked | None = None
+        self._found = False  # whether `probe` was allowed to make it a target
         self._reader = Reader(self._tenant, self.limits.page)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
@@ -93,6 +96,7 @@ class FolderService(Service):
                 root.mkdir()
         if not tenant.read_only:
             tenant.found()
+            self._found = True
         closed = () if tenant.disk.system.may_write(root) else (READ_ONLY,)
         total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
         former = "" if tenant.is_ours else tenant.former
@@ -111,6 +115,10 @@ class FolderService(Service):
             self._unpacked = Unpacked(archive)
             self._tenant.look(Disk(self._unpacked.root))
         return self._unpacked.root
+
+    async def library(self) -> Library | None:
+        """See `Service.library`; an archive is only read, and lies where it pleases."""
+        return None if is_archive(self._root) else await run_sync(library_at, self._root)
 
     async def adopt_schema(self, source: Schema) -> None:
         self._tenant.adopt(source)
@@ -145,7 +153,7 @@ class FolderService(Service):
         wrote, self._writer.wrote = self._writer.wrote, False
         running = sys.exception()
         try:
-            if not self._tenant.read_only:
+            if self._found:
                 await run_sync(self._finish, wrote)
         except DamSyncError as error:
             if running is None:
