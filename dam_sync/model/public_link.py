@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote_to_bytes, urlsplit
 
+from dam_sync.model.capabilities import LinkAccess
+from dam_sync.model.exposure import ExposureRule
+
 ORIGINALS = ("original", "file", "cdn")
 """Names of the link to the file itself, or to what a service serves instead of it."""
 EXPIRES = "no counterpart: expires"
@@ -19,13 +22,24 @@ _SIGNED = re.compile(
     r"(?i)[?&;](?:signature|sig|expires?|exp|token|policy|key-pair-id|awsaccesskeyid|se|sp|sv|hmac|st"
     r"|x-amz-[\w-]+|x-goog-[\w-]+|access_token|auth|x-oss-[\w-]+|verify|hdnts|__token__|jwt)="
 )
+_PAGE = re.compile(r"(?i)viewer|player|html")
 LONGEST = 4096  # characters of a URL that a rule may have
 
 
 @dataclass(frozen=True, slots=True)
+class LinkWidening:
+    """A rule by which a new link lets in more people. side: `source` or `target` if it is about who sees the asset
+    there, empty if it is about the links themselves."""
+
+    rule: ExposureRule
+    side: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Redirect:
-    """One old link. new: empty without a counterpart; reason: why there is none. name: the rendition of the old link,
-    became: that of the new one."""
+    """One old link. new: empty without a counterpart, and where it is left out; reason: why. name: the rendition of the
+    old link, became: that of the new one. widened: the rules by which the new link lets in more people, if it opens
+    without a login; accepted: those of them that the job accepts."""
 
     old: str
     new: str
@@ -34,6 +48,18 @@ class Redirect:
     name: str = ""
     became: str = ""
     reason: str = ""
+    widened: tuple[LinkWidening, ...] = ()
+    accepted: tuple[ExposureRule, ...] = ()
+
+    def rules(
+        self, old: bool | None, new: bool | None, source: LinkAccess, target: LinkAccess
+    ) -> tuple[LinkWidening, ...]:
+        """Those by which publishing this redirect lets in more people. old, new: whether the link was seen to open
+        without a login, None if it was not asked or did not say; then what the services say of their links counts."""
+        opens = not target.login if new is None else new
+        asked = source.login if old is None else not old
+        found = self.widened if opens or not target.login else ()
+        return (*found, LinkWidening(ExposureRule.LOGIN)) if asked and opens else found
 
 
 def is_signed(url: str) -> bool:
@@ -74,6 +100,11 @@ def _is_simple(path: str) -> bool:
     except UnicodeDecodeError:
         return False
     return not _CONTROL.search(text) and not {".", ".."} & set(text.split("/"))
+
+
+def is_page(name: str) -> bool:
+    """Whether a rendition of this name is a page that shows a file."""
+    return bool(_PAGE.search(name))
 
 
 def counterpart(name: str, links: Mapping[str, str]) -> str:
