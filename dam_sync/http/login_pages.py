@@ -18,7 +18,7 @@ _WORDS = re.compile(
 _PASSWORD = re.compile(rb"""(?i)<input\b[^>]*\btype\s*=\s*["']?password\b""")
 
 
-class Page(StrEnum):
+class InsteadOfFile(StrEnum):
     """What is not the file that was asked for, as lists of links name it."""
 
     LOGIN = "a login page"
@@ -42,11 +42,15 @@ class LinkAnswer:
         return self.status.startswith("2") and kind in _HTML and not attached
 
 
-def page_of(answer: LinkAnswer, asked: str, url: str, *, page: bool) -> Page | None:
-    """What a page is that a link led to; None where a page is what the link is to. asked: the link; url: where it led;
+def page_of(answer: LinkAnswer, asked: str, url: str, *, page: bool) -> InsteadOfFile | None:
+    """What a page is that a link led to; None if the link is to a page. asked: the link; url: where it led;
     page: whether it is to a page, such as a player."""
     moved = url != asked
     if _PASSWORD.search(answer.body) or (moved and _WORDS.search(url)):
-        return Page.LOGIN
+        return InsteadOfFile.LOGIN
     names_file = _FILE_NAME.search(urlsplit(asked).path) and not _PAGE_NAME.search(urlsplit(asked).path)
-    return Page.OTHER if not page and (moved or names_file or _WORDS.search(answer.body.decode("latin-1"))) else None
+    return (
+        InsteadOfFile.OTHER
+        if not page and (moved or names_file or _WORDS.search(answer.body.decode("latin-1")))
+        else None
+    )

@@ -15,7 +15,7 @@ import aiohttp
 import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from dam_sync.http.login_pages import MOST, LinkAnswer, Page, page_of
+from dam_sync.http.login_pages import MOST, InsteadOfFile, LinkAnswer, page_of
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import is_public
 from dam_sync.model.clock import Clock
@@ -30,7 +30,7 @@ REFUSED_METHODS = frozenset({*range(400, 500), 501}) - {429}  # responses to HEA
 AGENT = "dam-sync"
 PRIVATE = "private address, not asked"
 NO_END, INVALID = "too many redirects", "redirects to an invalid URL"
-SHUT = frozenset({Page.LOGIN.value, NO_END, INVALID})
+SHUT = frozenset({InsteadOfFile.LOGIN.value, NO_END, INVALID})
 UNSURE = frozenset({408, 425, 429, *range(500, 600)})  # responses that say nothing of the link
 
 
@@ -74,7 +74,7 @@ class LinkResponse:
     def opens(self) -> bool | None:
         """Whether anybody was seen to get the file; None if that is not known, because the host was not asked or said
         nothing of the link. One that sends its visitors to a login, or into a private network, opens for nobody."""
-        if self.status == Page.OTHER:
+        if self.status == InsteadOfFile.OTHER:
             return False
         if self.status.isdigit():
             return None if int(self.status) in UNSURE else self.good
@@ -84,7 +84,7 @@ class LinkResponse:
     def may_open(self) -> bool | None:
         """The same for a link that nobody but the right people must open: a page of which nothing is known may show
         the file."""
-        return True if self.status == Page.OTHER else self.opens
+        return True if self.status == InsteadOfFile.OTHER else self.opens
 
     @property
     def text(self) -> str:

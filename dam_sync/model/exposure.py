@@ -128,7 +128,7 @@ def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audien
 def link_widenings(
     asset: Asset, until: datetime | None, now: datetime, precision: timedelta = timedelta(0)
 ) -> tuple[Widening, ...]:
-    """The rules by which a link that anybody can open, until a date (None: for good), shows the asset to more people
+    """The rules by which a link that anybody can open, until a date (None: permanently), shows the asset to more people
     than see it in its library; none of an asset that everybody sees."""
     expires = until if until is not None and until > now else None
     return widenings(asset, Draft(None, ""), Audience(expires_at=expires), Decided(), now, precision)

@@ -137,7 +137,7 @@ SEEN = {
 }
 
 
-async def test_a_login_is_told_from_a_file() -> None:
+async def test_a_login_is_distinguished_from_a_file() -> None:
     """opens: whether anybody was seen to get the file; may_open: whether somebody may get it who must not."""
     asking = probe()
     async with RawServer(lambda seen: SITE.get(seen.path, Said(404))) as server:
