@@ -83,6 +83,12 @@ def document_of(row: Json) -> Json:
 
 
 @interprets_response
+def has_no_properties(row: Json) -> bool:
+    """Whether a document came without properties at all: even one without a value has an object of them."""
+    return not isinstance(row.get("properties"), dict)
+
+
+@interprets_response
 def revision_of(row: Json, folder: tuple[str, ...], mark: str = "") -> Revision:
     """Changes with every change of the document, with its path, and with its mark (wire B 2.6)."""
     return _revision(row, folder, _is_trashed(row), mark)
