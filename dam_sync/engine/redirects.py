@@ -156,7 +156,7 @@ def redirects_of(old: Links, new: Links, asset: str, target: str, reason: str) -
             yield Redirect("", "", asset, target, name, reason=EXPIRES)
             continue
         there = plain_url(url)
-        became = counterpart(name, lasting)
+        became = counterpart(name, lasting, url)
         if not there or not became:
             yield Redirect(there, "", asset, target, name, reason=INVALID if not there else reason)
         elif there != lasting[became]:  # the link stays the same

@@ -23,6 +23,9 @@ _SIGNED = re.compile(
     r"|x-amz-[\w-]+|x-goog-[\w-]+|access_token|auth|x-oss-[\w-]+|verify|hdnts|__token__|jwt)="
 )
 _PAGE = re.compile(r"(?i)viewer|player|html")
+_IN_NAME = re.compile(r"(?i)(?<![0-9])([0-9]{2,5}) ?px")
+_IN_QUERY = re.compile(r"(?i)[?&;]w(?:idth)?=([0-9]{2,5})(?![0-9])")
+_CROPPED = re.compile(r"(?i)[?&;]crop=(?!no|0|false|none)")
 LONGEST = 4096  # characters of a URL that a rule may have
 
 
@@ -102,13 +105,26 @@ def _is_simple(path: str) -> bool:
     return not _CONTROL.search(text) and not {".", ".."} & set(text.split("/"))
 
 
+def _width(name: str, url: str) -> int:
+    """Pixels, as a rendition is named or its link asks for them; 0 if neither says."""
+    found = _IN_NAME.search(name) or _IN_QUERY.search(url)
+    return int(found[1]) if found else 0
+
+
 def is_page(name: str) -> bool:
     """Whether a rendition of this name is a page that shows a file."""
     return bool(_PAGE.search(name))
 
 
-def counterpart(name: str, links: Mapping[str, str]) -> str:
-    """The rendition of the other service that takes the place of this one; empty if there is none."""
+def counterpart(name: str, links: Mapping[str, str], url: str = "") -> str:
+    """The rendition of the other service that takes the place of this one, whose link is `url`; empty if there is none.
+    A preview becomes the next larger one of known width, or the largest, if that is not cropped; else the file."""
     if name in links:
         return name
+    if name not in ORIGINALS:
+        known = {each: _width(each, there) for each, there in links.items() if not _CROPPED.search(there)}
+        widths = sorted((width, each) for each, width in known.items() if width and each not in ORIGINALS)
+        wanted = _width(name, url)
+        if widths:
+            return next((each for width, each in widths if wanted and width >= wanted), widths[-1][1])
     return next((each for each in (*ORIGINALS, *sorted(links)) if each in links), "")
