@@ -33,6 +33,8 @@ VARIANTS: Mapping[str, str] = {
     "no_labels": "the account has no labels: 403 on their paths (wire C 5)",
     "no_cdn": "`cdn_url` is null: not in the plan (wire C 10)",
     "no_approval": "an approval workflow keeps `approved` false on create (wire C 6.3)",
+    "silent_attributes": "no response shows `approved` or availability dates (wire C 3.1, 6.3)",
+    "edits_dates": "availability dates are kept on create and not on changes (wire C 6.4)",
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
     "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
     "composed": "names of new sections, collections and labels are trimmed, their letters composed (wire C 5.2)",

@@ -34,6 +34,10 @@ VARIANTS: Mapping[str, str] = {
     "no_scan_filters": "`filters` of a scan are not heeded (wire D 14, 6)",
     "least_multipart": "files under 5 MB may not be sent with `filesize` (wire D 6.1)",
     "refuse_empty": "the store takes no file of no bytes (wire D 6.1)",
+    "bare_id_keeps": "an attribute that is sent by its id alone keeps its value (wire D 6.4)",
+    "nothing_clears": "nor does an empty value clear it (wire D 6.4)",
+    "updates_replace": "`add` of `collectionUpdates` replaces the members (wire D 6.8)",
+    "no_security": "records do not show their security templates (wire D 3.1)",
     "older": "a server without the calls of v1.5 (wire D 10)",
     **TAGS,
 }
