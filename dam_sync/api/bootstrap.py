@@ -338,7 +338,7 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
     @asynccontextmanager
     async def contents(file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
         named = FileRef(file.id, name, file.size, file.media_type, file.digests)
-        counter = ArrivalCounter(lambda offset: side.open(file, offset))
+        counter = ArrivalCounter(lambda offset, validator: side.open(file, offset, validator))
 
         def opened_content() -> AbstractAsyncContextManager[Content]:
             return content_of(

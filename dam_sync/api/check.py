@@ -39,6 +39,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.mapping.wave_selection import WaveReading
+from dam_sync.model.asset import path_text
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import (
@@ -291,9 +292,9 @@ async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterato
         wanted.discard(container.path)
         if not wanted or len(known) >= CONTAINERS:
             return
-    paths = ["/" + "/".join(path) for path in known]
+    paths = [path_text(path) for path in known]
     for path in sorted(wanted):
-        text = "/" + "/".join(path)
+        text = path_text(path)
         hint = nearest(text, paths) or "correct `select.containers`"
         yield CheckResult("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
 

@@ -88,9 +88,9 @@ async def _phases(context: RunContext) -> None:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
+    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
-    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:

@@ -276,10 +276,17 @@ class Worker:
     async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
         """The target's terms for those that it lacks by this name: renamed, or created."""
         found = await self.renamed_terms.found(new)
-        missing = [(key, self.origins.completed(term)) for key, term in new if (key, term.path) not in found]
+        lacking = [(key, term) for key, term in new if (key, term.path) not in found]
+        missing = [(key, self.origins.completed(term, self._source_of(key))) for key, term in lacking]
         created = await self.terms.ensure(missing)
         await self.renamed_terms.keep()
         return {**found, **created}
+
+    def _source_of(self, vocabulary: str) -> str:
+        """The vocabulary of the source that becomes this one of the target; empty if several do."""
+        rules = self.context.crosswalk.rules.values()
+        sources = {rule.source for rule in rules if rule.target == vocabulary}
+        return sources.pop() if len(sources) == 1 else ""
 
     async def _containers(self) -> Known:
         """The target's containers, if the mapping writes placements."""

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dam_sync.aio.single_flight import Proven
 from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
@@ -128,6 +129,7 @@ class ProfilesPart(HttpService):
             self.remove_capabilities(reads=[Feature.ATTACHMENTS])
         self.search = ProfilesSearch(self.api)
         self.tenant = ProfilesTenant(self.api, self.search)
+        self.proven = Proven(context.clock)
         self._library: Library | None = None
         self._urls = (context.base_url, context.tenant_url)
 
