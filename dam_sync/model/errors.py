@@ -247,6 +247,23 @@ class IntegrityError(DamSyncError):
     default_hint = "if it happens again, check the file at the source"
 
 
+class FileReplaced(IntegrityError):
+    """No version of a file could be read as a whole: it was replaced each time while it was read, or nothing showed
+    that its parts are of the same version."""
+
+    default_hint = "run the same command again when nobody replaces the file, and the connection holds"
+
+    def __init__(self, message: str, *, code: str = "replaced", **context: str) -> None:
+        super().__init__(message, code=code, **context)
+
+
+class OtherVersion(FileReplaced):
+    """The bytes that come are of another version of the file than those taken before, or nothing shows that they are of
+    the same: what was taken, or sent, is discarded, and reading begins again."""
+
+    disposition = Disposition.RESTART
+
+
 class TruncatedListing(IntegrityError):
     """A listing returned fewer rows than it announced; the whole run stops."""
 

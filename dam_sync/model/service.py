@@ -20,10 +20,12 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
+from dam_sync.model.library import Library
 from dam_sync.model.limits import Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
 from dam_sync.model.writes import Change, Membership
@@ -132,6 +134,11 @@ class Service(ABC):
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
 
+    async def library(self) -> Library | None:
+        """Which library this is, to be compared with that of another connection; None while it is not known. Before
+        `probe()` only what is known without a call; afterwards it sends none that `schema()` does not send."""
+        return None
+
     @abstractmethod
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
@@ -151,8 +158,10 @@ class Service(ABC):
         """The entries of a shard after the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
 
     @abstractmethod
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """The bytes of a file from `offset` ; expired links are renewed. Safe to repeat."""
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
+        """The bytes of a file from `offset`; expired links are renewed. validator: of the version whose rest is wanted,
+        for services that answer only with that one; whoever calls compares it with that of the stream. Safe to
+        repeat."""
 
     def estimate_open(self, file: FileRef) -> Calls:
         """API calls of `open` from the first byte, for a plan; none if links come with listings. Raises Rejected where

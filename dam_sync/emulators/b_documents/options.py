@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "array_constraints": "list values of constraints are JSON arrays, not bracketed strings (wire B 13, 5.1)",
@@ -26,6 +26,7 @@ VARIANTS: Mapping[str, str] = {
     "minor_ignored": "`Document.CreateVersion` makes no version, whatever the increment (wire B 6.7)",
     "older": "the 2023 release: no client credentials, old status codes, larger collections (wire B 10)",
     "ancient": "a release before the 2021 line: 308 for an incomplete chunked upload (wire B 10)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"array_constraints", "whole_path", "outgoing", "label_beside", "empty_version", "lenient_body"}

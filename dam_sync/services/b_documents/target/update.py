@@ -160,7 +160,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """Tag by operation, which lowercases and shortens labels; for types without a tags property."""
         for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
             if tags:
-                params = {"tags": ",".join(sorted(tags))}
+                several = any("," in tag for tag in tags)  # commas split a text of tags (wire B 6.5)
+                params: dict[str, Json] = {"tags": sorted(tags) if several else ",".join(sorted(tags))}
                 await self.api.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
@@ -407,14 +408,18 @@ def _blob(row: Json) -> Json:
     return blob
 
 
-async def holds(blob: Json, content: Content, limits: Limits) -> bool:
-    """Whether a stored file is this content, by length and by the digest that the service publishes."""
+async def holds(blob: Json, content: Content, limits: Limits, *, proven: bool = False) -> bool:
+    """Whether a stored file is this content, by length and by the digest that the service publishes. proven: not
+    without a digest to compare, because the file may be an earlier version of the same length."""
+    compared = False
     if not isinstance(blob, dict) or wire.size_of(blob) not in (None, content.size):
         return False
     for algorithm, digest in wire.digests_of(blob).items():
-        if (ours := await digest_in(content, algorithm, limits)) and ours != digest:
+        ours = await digest_in(content, algorithm, limits)
+        if ours and ours != digest:
             return False
-    return True
+        compared = compared or bool(ours)
+    return compared or not proven
 
 
 async def digest_in(content: Content, algorithm: str, limits: Limits) -> str:

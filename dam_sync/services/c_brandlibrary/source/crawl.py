@@ -233,8 +233,9 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     @interprets_response
     def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
-        """Whether the row must be read separately: its list had no relations, or no dates although it has some."""
-        if not wire.is_whole(row, given):
+        """Whether the row must be read separately: its list had no relations, did not show whether it is approved, or
+        had no dates although it has some."""
+        if not (wire.is_whole(row, given) and wire.tells_approval(row)):
             return True
         if self._listing.dates is not False:
             return False
