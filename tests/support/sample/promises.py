@@ -84,6 +84,7 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
     ("exposure", "Nobody sees more than before:"): (
         "tests/e2e/test_exposure.py::test_nobody_sees_more_than_before_but_for_what_is_accepted",
+        "tests/e2e/test_redirects_exposure.py::test_no_redirect_opens_what_was_not_open",
         "tests/e2e/test_exposure_guard.py"
         "::test_what_would_widen_is_set_aside_before_any_write_for_it_and_the_rest_arrives",
     ),
