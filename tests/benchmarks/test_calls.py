@@ -79,9 +79,10 @@ def least_to_know_e() -> Calls:
 
 def least_to_write_e(bulk: Bulk) -> Calls:
     """Service E 6.9: one upload, one call for tags, a hundredth of a call a category; none for rights that are the
-    profile's. Each new asset is read back, for it may have become a version of another one (13). A version is one more upload, after a look whether the last one is complete and before one whether the
-    asset shows it (6.2, 6.7, 13). Names in use are read once (6.7), categories once (5.4), collections once a type
-    (5.5); a missing category is made (5.4)."""
+    profile's. Each new asset is read back, for it may have become a version of another one (13). A version is one more
+    upload, after a look whether the last one is complete and before one whether the asset shows it (6.2, 6.7, 13).
+    Names in use are read once (6.7), categories once (5.4), collections once a type (5.5); a missing category is made
+    (5.4)."""
     return Counter(
         {
             "POST /v2/uploads": bulk.assets + bulk.older_versions,
