@@ -150,8 +150,8 @@ class TargetTrash:
         raise SafetyStop(
             f"{link.target} was to be moved to the trash of the target, and is not there: it was removed permanently",
             asset=link.source,
-            hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied the "
-            "trash since, run again with --accept-changes",
+            hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied "
+            "the trash since, run again with --accept-changes",
         )
 
 
