@@ -19,7 +19,7 @@ from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import (
@@ -145,6 +145,9 @@ class DryTarget(Service):
 
     async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         return await self._target.public_links(asset)
+
+    async def published(self, asset: AssetId) -> Published:
+        return await self._target.published(asset)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         return await self._target.unknown_groups(names)

@@ -42,6 +42,7 @@ class DamSyncError(Exception):
         self.asset = asset
         self.code = code
         self.hint = hint or self.default_hint
+        self.public = ""  # the message without names and values of assets, where it has some
         self.after_write = False  # raised after a write that was made, or may have been: the journal keeps its intent
 
     def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
@@ -76,6 +77,7 @@ class DamSyncError(Exception):
             "asset": self.asset,
             "code": self.code,
             "hint": self.hint,
+            **({"public": self.public} if self.public else {}),
         }
 
 

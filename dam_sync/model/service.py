@@ -65,6 +65,14 @@ class Batch:
     cursor: Cursor | None
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The public links of an asset, by rendition, and the asset as far as it says who sees it: status and rights."""
+
+    asset: Asset
+    links: Mapping[str, str]
+
+
 TRASH = "trash"  # the status of an asset in the trash
 ITERATORS = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that return one
 
@@ -346,6 +354,10 @@ class Service(ABC):
         """URLs of an asset that open without a credential and do not expire, by rendition (`original` for the file
         itself); none if it is not published. Raises NotFound."""
         raise Unsupported("has no public links that last")
+
+    async def published(self, asset: AssetId) -> Published:
+        """`public_links`, and who sees the asset now; overridden where `fetch` needs several calls. Raises NotFound."""
+        return Published(await self.fetch(asset), await self.public_links(asset))
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """A URL of the bytes of a file that anybody can open for at least `lasts` from now, without a credential or a

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
-from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, MembershipWrite, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -219,6 +219,7 @@ CAPABILITIES = Capabilities(
     limits=LIMITS,
     memberships={"folder": MembershipWrite.WITH_ASSET},
     renames=frozenset({"folder", "collection"}),
+    links=LinkAccess(login=True),  # wire B 1.1, 3: the servlet asks for a login, and the server decides who may read
 )
 
 LEAVES = (

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
-from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -248,6 +248,7 @@ CAPABILITIES = Capabilities(
     renames=frozenset({"category"}),
     moves=frozenset({"category"}),
     fetches=FETCH_LIFE,
+    links=LinkAccess(dates=True),  # wire E 4: they die at expiry; that they ask for groups is not shown
 )
 
 LEAVES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -17,14 +17,14 @@ from dam_sync.model.library import Library
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import CodedName, seal
-from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained
+from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained, folder_mode
 from dam_sync.services.folder.api.place import library_at
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
@@ -93,7 +93,7 @@ class FolderService(Service):
                     refused_as_target=refused,
                 )
             with explained(str(root)):
-                root.mkdir()
+                root.mkdir(mode=folder_mode(root.parent.stat()))
         if not tenant.read_only:
             tenant.found()
             self._found = True
@@ -143,9 +143,14 @@ class FolderService(Service):
     async def fetch(self, asset: AssetId) -> Asset:
         return await self._reader.fetch(asset)
 
-    async def public_links(self, asset: AssetId) -> dict[str, str]:
+    async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         """Those that the asset had at the service it was exported from. Raises NotFound."""
-        return dict((await self._reader.fetch(asset)).source_links)
+        return (await self.published(asset)).links
+
+    async def published(self, asset: AssetId) -> Published:
+        """By one reading. Raises NotFound."""
+        found = await self._reader.fetch(asset)
+        return Published(found, dict(found.source_links))
 
     async def close(self) -> None:
         """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`. What goes
