@@ -19,10 +19,10 @@ from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.trash import STATE, is_trashed, purged, to_trash
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
 from dam_sync.services.e_profiles.tenant import ProfilesPart
-from dam_sync.services.e_profiles.trash import STATE, is_trashed, purged, to_trash
 from dam_sync.services.e_profiles.uploads.pull import GIVEN_UP, Pull
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
