@@ -20,7 +20,7 @@ from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, Deadline, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
-from dam_sync.http.urls import can_be_given, can_reach
+from dam_sync.http.urls import can_be_given, can_reach, one_spelling
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
@@ -168,7 +168,7 @@ def _rate_of(role: str, side: SideConfig, auth: AuthMethod | None, rates: JobRat
 
 def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     """What tells one credential from another; contains secrets."""
-    return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
+    return json.dumps([side.kind, *_urls_of(side), auth.model_dump(mode="json") if auth else None])
 
 
 async def source_secret(job: JobConfig, options: RunOptions) -> str:
@@ -187,7 +187,12 @@ def _shared_name(side: SideConfig, auth: AuthMethod | None) -> str:
     password is never part of it, because it might be guessed from a digest."""
     user = _user_of(auth)
     given = user if any(user) or auth is None else auth.model_dump(mode="json")
-    return json.dumps([side.kind, side.base_url, side.tenant_url, given])
+    return json.dumps([side.kind, *_urls_of(side), given])
+
+
+def _urls_of(side: SideConfig) -> list[str]:
+    """The URLs of a side in one spelling, because a limit is that of the service, however a job writes its URL."""
+    return [one_spelling(url) for url in (side.base_url, side.tenant_url)]
 
 
 def _user_of(auth: AuthMethod | None) -> list[str]:

@@ -86,7 +86,7 @@ class RequestDispatcher:
         self._all_calls, self._processes = config.max_calls, config.processes
         config = config.own_part
         self._clock = config.clock
-        self._transport = direct(config.transport or NetworkTransport())
+        self.transport = direct(config.transport or NetworkTransport())
         self._is_own = config.transport is None
         self._connect_seconds = config.connect_seconds
         self._max_calls = config.max_calls
@@ -148,7 +148,7 @@ class RequestDispatcher:
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""
         if self._is_own:
-            await self._transport.aclose()
+            await self.transport.aclose()
 
     async def _publish(self, response: RawResponse) -> None:
         """Publish what was learned to the processes that share the rate. If that fails, the response is closed."""
@@ -161,7 +161,7 @@ class RequestDispatcher:
     async def _opened(self, outgoing: OutgoingRequest, permit: Permit | None) -> RawResponse:
         if permit is None:
             self.storage_calls += 1
-        response = await open_response(self._transport, outgoing)
+        response = await open_response(self.transport, outgoing)
         if permit is not None:
             permit.responded = self._clock.monotonic()
         return response
@@ -258,7 +258,7 @@ class RequestDispatcher:
         except FAILURES as problem:
             raise failure(problem, resolved.host) from None
         connect, read = self._connect_seconds, prepared.read_seconds
-        return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read)
+        return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read, resolved.networks)
 
     def _metered(self, source: BodyFactory) -> BodyFactory:
         async def blocks() -> AsyncGenerator[Block, None]:

@@ -1,7 +1,7 @@
 """Asks public links whether a file can be downloaded: without credentials, never in a private network.
 
-A link comes from a service, and a redirect from anybody: each address is checked before it is connected to, also the
-one that a name leads to. Nothing of a body is read.
+A link comes from a service, and a redirect from anybody: each connection is judged by its address. Nothing of a body is
+read.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
-import aiohttp
 import httpx
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 
+from dam_sync.http.connector import RefusedAddress
+from dam_sync.http.hosts import ANYWHERE, INTERNET, THIS_HOST, Networks, reach_of
+from dam_sync.http.outgoing import NETWORKS
 from dam_sync.http.transport import NetworkTransport
-from dam_sync.http.urls import is_public
+from dam_sync.http.urls import InvalidUrl, canonical_url
 from dam_sync.model.clock import Clock
 from dam_sync.model.hosts import is_loopback
 from dam_sync.model.ports import Transport
@@ -28,28 +30,7 @@ PAUSE = 0.05  # seconds between the beginnings of two requests
 REFUSED_METHODS = frozenset({403, 405, 501})  # responses to HEAD after which GET is tried
 AGENT = "dam-sync"
 PRIVATE = "private address, not asked"
-
-
-class PrivateAddress(OSError):
-    """A name leads into a private network."""
-
-
-class PublicResolver(AbstractResolver):
-    """Refuses guarded names that lead into a private network. A proxy may have such a name."""
-
-    def __init__(self, inner: AbstractResolver) -> None:
-        self._inner = inner
-        self.guarded: set[str] = set()
-
-    async def resolve(self, host: str, *args: Any, **options: Any) -> list[ResolveResult]:
-        """The addresses of a name. Raises PrivateAddress if one of them is not public."""
-        found = await self._inner.resolve(host, *args, **options)
-        if host in self.guarded and not all(is_public(each["host"]) for each in found):
-            raise PrivateAddress(f"{host} leads into a private network")
-        return found
-
-    async def close(self) -> None:
-        await self._inner.close()
+INVALID = "an invalid URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +64,6 @@ class LinkProbe:
     transport: Transport | None = None
     names: AbstractResolver | None = None
     _network: Any = field(init=False, default=None)
-    _resolver: PublicResolver | None = field(init=False, default=None)
     _permits: asyncio.Semaphore = field(init=False, default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _next: float = field(init=False, default=0.0)
 
@@ -95,45 +75,39 @@ class LinkProbe:
     async def ask(self, url: str) -> LinkResponse:
         """Follow a link to its end. Never raises for what a host does."""
         async with self._permits:
-            hops, local = 0, self.loopback and is_loopback(_host(url))
+            hops, local = 0, self.loopback
             while True:
-                if not self._is_allowed(url, local):
+                try:
+                    url, (_, host, _) = canonical_url(url)
+                except InvalidUrl:
+                    return LinkResponse(f"redirects to {INVALID}" if hops else INVALID, url, hops)
+                local = local and is_loopback(host)
+                networks = ANYWHERE if self.private else THIS_HOST if local else INTERNET
+                if not networks.has(reach_of(host)):
                     return LinkResponse(PRIVATE, url, hops)
-                found = await self._asked(url)
-                if isinstance(found, LinkResponse):
-                    return LinkResponse(found.status, url, hops)
-                url, hops = found, hops + 1
+                status, location = await self._asked(url, networks)
+                if not location or not status.startswith("3"):
+                    return LinkResponse(status, url, hops)
+                url, hops = _joined(url, location), hops + 1
                 if hops > HOPS:
                     return LinkResponse("too many redirects", url, hops)
 
-    def _is_allowed(self, url: str, local: bool) -> bool:
-        host = _host(url)
-        return self.private or is_public(host) or (local and is_loopback(host))
-
-    async def _asked(self, url: str) -> LinkResponse | str:
-        """The response, or where it redirects to."""
-        status, location = await self._sent("HEAD", url)
+    async def _asked(self, url: str, networks: Networks) -> tuple[str, str]:
+        """The status and the Location of the response; a reason instead of the status if there is none."""
+        status, location = await self._sent("HEAD", url, networks)
         if status.isdigit() and int(status) in REFUSED_METHODS:
-            status, location = await self._sent("GET", url)
-        if not location or not status.startswith("3"):
-            return LinkResponse(status)
-        try:
-            there = urljoin(url, location)
-            parts = urlsplit(there)
-            usable = parts.scheme in ("http", "https") and parts.hostname and not parts.username
-        except ValueError:
-            usable = False
-        return there if usable else LinkResponse("redirects to an invalid URL")
+            status, location = await self._sent("GET", url, networks)
+        return status, location
 
-    async def _sent(self, method: str, url: str) -> tuple[str, str]:
-        """The status and the Location of one response; a reason instead of the status if there is none."""
+    async def _sent(self, method: str, url: str, networks: Networks) -> tuple[str, str]:
+        """The same of one request."""
         await self._pause()
         headers = {"User-Agent": AGENT, "Accept": "*/*", **({"Range": "bytes=0-0"} if method == "GET" else {})}
         try:
-            request = httpx.Request(method, url, headers=headers)
+            request = httpx.Request(method, url, headers=headers, extensions={NETWORKS: networks})
             request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), SECONDS)
             async with asyncio.timeout(2 * SECONDS):
-                response = await self._transport(request.url).handle_async_request(request)
+                response = await self._transport().handle_async_request(request)
                 await response.aclose()
         except Exception as error:  # noqa: BLE001 -- whatever a host does, the others are asked
             return _reason(error), ""
@@ -144,30 +118,31 @@ class LinkProbe:
         self._next = max(self._next, now) + PAUSE
         await self.clock.sleep(max(0.0, self._next - PAUSE - now))
 
-    def _transport(self, url: httpx.URL) -> Any:
+    def _transport(self) -> Any:
         if self.transport is not None:
             return self.transport
         if self._network is None:
-            self._resolver = PublicResolver(self.names or aiohttp.ThreadedResolver())
-            self._network = NetworkTransport(resolver=self._resolver)
-        if self._resolver is not None and not (self.private or is_loopback(url.host)):
-            self._resolver.guarded.add(url.raw_host.decode("ascii"))  # as it is resolved; `host` is decoded (IDNA)
+            self._network = NetworkTransport(resolver=self.names)
         return self._network
 
 
-def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").lower()
+def _joined(url: str, location: str) -> str:
+    """Where a redirect leads; empty for nowhere."""
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return ""
 
 
 def _reason(error: BaseException) -> str:
     """Why there is no response, in few words."""
     chain: BaseException | None = error
     while chain is not None:
-        if isinstance(chain, PrivateAddress):
+        if isinstance(chain, RefusedAddress):
             return PRIVATE
         chain = chain.__cause__ or chain.__context__
     if isinstance(error, TimeoutError | httpx.TimeoutException):
         return "no response in time"
     if isinstance(error, httpx.InvalidURL):
-        return "an invalid URL"
+        return INVALID
     return "no connection"
