@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Unsupported,
         WorkerLost,
         WorkersGone,
+        WrongClock,
     )
     from dam_sync.model.run_options import RunOptions
     from dam_sync.report.report import Report
@@ -84,6 +85,7 @@ __all__ = [
     "Unsupported",
     "WorkerLost",
     "WorkersGone",
+    "WrongClock",
     "connect",
 ]
 _MODULES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 import httpx
@@ -135,6 +136,11 @@ class Client:
             raise self._within(problem, request) from None
         except DamSyncError as problem:
             raise self._within(problem, request) from None
+
+    def decision_time(self) -> datetime:
+        """The time by which it is decided whether somebody may see an asset already."""
+        time = self._config.time
+        return self._config.clock.now() if time is None else time.earliest()
 
     async def close(self) -> None:
         """Close every connection; safe to repeat."""

@@ -14,6 +14,7 @@ import structlog
 
 from dam_sync.http.bounds import BLOCK, READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
+from dam_sync.http.dates import http_date
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.messages import Request
@@ -91,6 +92,7 @@ class RequestDispatcher:
         self._connect_seconds = config.connect_seconds
         self._max_calls = config.max_calls
         self._may_write = config.may_write
+        self._time = config.time.services.get(config.side) if config.time is not None else None
         self._read_only = config.read_only
         self._retry_after = config.retry_after
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in config.headers.items()}}
@@ -210,8 +212,16 @@ class RequestDispatcher:
             return pace
         return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
 
+    def _note_time(self, response: RawResponse, began: float) -> None:
+        """Learn what the clock of the service shows; not from a response that was kept on the way."""
+        shown = http_date(response.headers.get("date", ""))
+        if self._time is not None and shown is not None and "age" not in response.headers:
+            self._time.saw(shown, began)
+
     def _measure(self, response: RawResponse, permit: Permit, prepared: PreparedRequest) -> None:
         """Learn from the response to an API call."""
+        if self._time is not None:
+            self._note_time(response, permit.released)
         seconds = self._clock.monotonic() - permit.released
         self.responses += 1
         self.response_seconds += seconds

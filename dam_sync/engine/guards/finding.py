@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dam_sync.engine.run_context import RunContext
-from dam_sync.model.errors import SafetyStop
+from dam_sync.model.errors import SafetyStop, WrongClock
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible
 
@@ -21,6 +21,7 @@ class GuardFinding:
     message: str
     hint: str
     full: bool = False
+    passing: bool = False  # it may be over by itself
 
 
 def empty_state(context: RunContext) -> str:
@@ -32,7 +33,8 @@ def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, 
     """The accepted findings as sentences. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts an unreported finding."""
     if not (options.accept_changes or all(finding.full and options.full for finding in findings)):
-        raise SafetyStop(_messages(findings), hint=_hints(findings))
+        kind = WrongClock if all(finding.passing for finding in findings) else SafetyStop
+        raise kind(_messages(findings), hint=_hints(findings))
     return tuple(finding.message for finding in findings)
 
 

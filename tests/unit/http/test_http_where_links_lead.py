@@ -157,7 +157,7 @@ async def test_a_name_that_leads_into_a_private_network_is_not_connected_to(list
         *([PUBLIC, "127.0.0.1"], ["127.0.0.1", PUBLIC], ["2a00:1450:4001:81b::200e", "::ffff:127.0.0.1"]),
     ],
 )
-async def test_one_address_that_is_private_refuses_a_name(listening: RawServer, addresses: list[str]) -> None:
+async def test_one_private_ip_address_refuses_a_name(listening: RawServer, addresses: list[str]) -> None:
     transport = network(*addresses)
     async with client_of(BASE, transport=transport, attempts=1) as client:
         with pytest.raises(Rejected, match="private network"):
@@ -214,7 +214,7 @@ async def said_by(client: Client, url: str) -> bytes:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "files.example", "[::ffff:127.0.0.1]", "127.0.0\u30021"])
-async def test_a_service_that_is_on_this_computer_by_its_address_may_lead_here(listening: RawServer, host: str) -> None:
+async def test_a_service_that_is_on_this_host_may_lead_here(listening: RawServer, host: str) -> None:
     """Its base is a public name; nobody outside decides where it leads."""
     transport = network("127.0.0.1", dam="127.0.0.1")
     async with client_of(BASE, transport=transport, attempts=1) as client:
@@ -307,7 +307,7 @@ async def test_through_a_proxy_a_link_is_judged_by_its_text_and_the_proxy_looks_
     assert transport._names.inner.asked == []  # type: ignore[attr-defined]
 
 
-async def test_plain_http_goes_to_this_computer_by_its_address() -> None:
+async def test_plain_http_goes_to_an_ip_address_of_this_host() -> None:
     """A file of hosts, or a name server, may say that `localhost` is somewhere else."""
     transport = NetworkTransport(resolver=Resolver(PUBLIC, names={"localhost": ["10.0.0.1"]}))
     async with client_of("http://localhost:8080", transport=transport, attempts=1) as client:
@@ -418,7 +418,7 @@ def test_a_host_has_one_form_or_none(text: str) -> None:
         *(("64:ff9b:1::7f00:1", Reach.OWN), ("2002:7f00:1::", Reach.OWN), ("::ffff:0:127.0.0.1", Reach.OWN)),
     ],
 )
-def test_which_network_an_address_is_in(address: str, reach: Reach) -> None:
+def test_which_network_an_ip_address_is_in(address: str, reach: Reach) -> None:
     assert reach_of(address) == reach
 
 
