@@ -79,7 +79,7 @@ class Candidates(ScratchDatabase):
     def put(self, match: CandidateMatch) -> None:
         """Store a match; several of one source asset make all of them ambiguous."""
         row = (match.source, match.target, match.how, match.certain, match.reason, match.filename)
-        differs = "\n".join(match.differs)
+        differs = to_text(list(match.differs))
         self._db.execute("INSERT OR REPLACE INTO matched VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, differs))
 
     def drop(self, source: str) -> None:
@@ -97,7 +97,7 @@ class Candidates(ScratchDatabase):
         """Every match of that kind, in the order of source ids."""
         chosen = "SELECT * FROM matched WHERE certain = ? ORDER BY source, target"
         for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (certain,)):
-            paths = tuple(differs.split("\n")) if differs else ()
+            paths = tuple(from_text(differs))
             yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
 
     def mark_linked(self, targets: Iterable[str]) -> None:
