@@ -90,7 +90,7 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     if not draft.closed:
         return []
     allowed, there = context.target.audience(draft).groups, audience_of(actual)
-    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > context.clock.now())
+    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > context.time.earliest())
     limited = there.groups is not None and allowed is not None and there.groups <= allowed
     if hidden or limited:
         return []
@@ -112,7 +112,7 @@ def job_line(rules: Sequence[ExposureRule]) -> str:
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
-    if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
+    if release is None or release <= context.time.earliest() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
     known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -127,7 +127,7 @@ async def retry_exposed(context: RunContext) -> None:
     store = context.store
     now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.clock.now()
+    come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
         causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
         if causes:
@@ -177,7 +177,7 @@ def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) ->
     decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
     visible = replace(draft, closed=False) if draft.closed else draft
     audience, limits = context.target.audience(visible), context.target.limits
-    return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
+    return widenings(asset, draft, audience, decided, context.time.earliest(), limits.precision)
 
 
 def _loss(found: Widening, fate: str) -> Loss:

@@ -268,7 +268,7 @@ class AssetUndoer:
         if context.policy.exposure.get(ExposureRule.REOPENED) is Waiver.ACCEPT:
             return False
         here, there = (context.target.audience(draft_from_json(each.draft)) for each in (now, then))
-        return is_wider(here, there, context.clock.now(), context.target.limits.precision)
+        return is_wider(here, there, context.time.earliest(), context.target.limits.precision)
 
     async def _as_held(self, written: WrittenAsset, actual: Asset) -> tuple[Asset, bool]:
         """The asset as it was before an interrupted attempt made an older version current, which brings its own values
