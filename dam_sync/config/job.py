@@ -88,6 +88,7 @@ class ExposureConfig(StrictModel):
     container_widened: Waiver | None = None
     sensitive_widened: Waiver | None = None
     reopened_by_repair: Literal[Waiver.ACCEPT] | None = None
+    login_dropped: Literal[Waiver.ACCEPT] | None = None
 
     @property
     def waivers(self) -> Mapping[ExposureRule, Waiver]:

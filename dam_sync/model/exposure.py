@@ -29,6 +29,7 @@ class ExposureRule(StrEnum):
     CONTAINER = "container_widened"
     SENSITIVE = "sensitive_widened"
     REOPENED = "reopened_by_repair"
+    LOGIN = "login_dropped"
 
 
 class Waiver(StrEnum):
@@ -54,7 +55,11 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "everybody who sees the asset",
     ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` does not make it visible again "
     "unless this rule is accepted",
+    ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all; its link at the "
+    "target opens without one. `redirects` alone heeds this rule",
 }
+ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.LOGIN})
+"""Rules that are accepted or not: there is nothing to be hidden instead."""
 OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.UNRELEASED: ExposureRule.UNRELEASED,
     RestrictionKind.DENIED: ExposureRule.DENIED,
@@ -118,6 +123,15 @@ def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audien
     if "expiry" in decided.same and target.expires_at is None:
         target = replace(target, expires_at=draft.rights.expires_at)
     return target
+
+
+def link_widenings(
+    asset: Asset, until: datetime | None, now: datetime, precision: timedelta = timedelta(0)
+) -> tuple[Widening, ...]:
+    """The rules by which a link that anybody can open, until a date (None: permanently), shows the asset to more people
+    than see it in its library; none of an asset that everybody sees."""
+    expires = until if until is not None and until > now else None
+    return widenings(asset, Draft(None, ""), Audience(expires_at=expires), Decided(), now, precision)
 
 
 def is_wider(now: Audience, then: Audience, moment: datetime, precision: timedelta) -> bool:

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch, Rights
-from dam_sync.model.exposure import EXPOSURE, ExposureRule
+from dam_sync.model.exposure import ACCEPTED_ONLY, EXPOSURE, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
@@ -177,9 +177,7 @@ def test_nobody_sees_more_than_before_but_for_what_is_accepted(pair: Pair) -> No
 
 def test_what_is_written_closed_is_seen_by_nobody_until_it_is_accepted(pair: Pair) -> None:
     rules = [rule.value for rule in ExposureRule]
-    with_policy(
-        pair, **{rule: "close" for rule in rules if rule != ExposureRule.REOPENED.value}
-    )  # it is accepted or not
+    with_policy(pair, **{rule: "close" for rule in rules if rule not in ACCEPTED_ONLY})
     first = Looked.after_run(pair)
     closed = {row["rule"] for row in first.report["exposure"] if row["fate"] == "closed"}
     assert first.widened == set()
@@ -216,7 +214,7 @@ def test_a_restriction_that_is_added_later_is_carried_or_reported(pair: Pair) ->
 
 
 def test_what_was_hidden_and_somebody_opened_is_hidden_again_by_a_repair(pair: Pair) -> None:
-    rules = [rule.value for rule in ExposureRule if rule is not ExposureRule.REOPENED]
+    rules = [rule.value for rule in ExposureRule if rule not in ACCEPTED_ONLY]
     with_policy(pair, **dict.fromkeys(rules, "close"))
     first = Looked.after_run(pair)
     hidden = closed_of(pair)

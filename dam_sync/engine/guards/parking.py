@@ -43,4 +43,6 @@ class ParkingMonitor:
             self.tripped = outcome.cause
             message = f"the first {self.parked} assets to write were all parked for the same cause: {outcome.cause}; "
             hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
-            raise SafetyStop(message + outcome.message, asset=work.asset, hint=hint)
+            stop = SafetyStop(message + outcome.message, asset=work.asset, hint=hint)
+            stop.public = message.rstrip("; ")
+            raise stop

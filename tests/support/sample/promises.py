@@ -25,6 +25,9 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
     ("guarantees", "The source cannot be written."): (
         "tests/conformance/test_estimated_calls.py::test_a_source_never_writes",
+        "tests/e2e/test_one_library.py::test_nothing_is_written_into_the_folder_that_is_read",
+        "tests/simulation/test_spelled_urls.py::test_every_spelling_of_one_url_is_one_library",
+        "tests/simulation/test_spelled_urls.py::test_two_names_of_one_server_stop_by_what_it_has",
     ),
     ("guarantees", "No asset is removed at the target"): (
         "tests/simulation/test_removals.py"
@@ -46,6 +49,10 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("guarantees", "Every byte is checked."): (
         "tests/conformance/test_creating.py::test_files_of_any_size_arrive_whole",
         "tests/unit/services/test_d_uploads.py::test_bytes_that_are_not_what_was_promised_leave_no_asset",
+    ),
+    ("guarantees", "Every file is one version."): (
+        "tests/unit/transfer/test_transfer_versions.py::test_no_mixture_of_versions_is_ever_stored",
+        "tests/conformance/test_replaced_files.py::test_what_is_read_after_a_break_is_of_the_same_version",
     ),
     ("guarantees", "Losses have names."): (
         "tests/e2e/test_kills.py::test_the_report_of_a_resumed_run_has_every_loss",
@@ -77,6 +84,7 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
     ("exposure", "Nobody sees more than before:"): (
         "tests/e2e/test_exposure.py::test_nobody_sees_more_than_before_but_for_what_is_accepted",
+        "tests/e2e/test_redirects_exposure.py::test_no_redirect_opens_what_was_not_open",
         "tests/e2e/test_exposure_guard.py"
         "::test_what_would_widen_is_set_aside_before_any_write_for_it_and_the_rest_arrives",
     ),

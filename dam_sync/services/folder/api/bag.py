@@ -16,7 +16,7 @@ from datetime import date
 from dam_sync.model.errors import NO_ROOM, DiskFull, IntegrityError
 from dam_sync.services.folder.api import manifests
 from dam_sync.services.folder.api.catalogue import SCRATCH
-from dam_sync.services.folder.api.disk import Disk, explained, shortened
+from dam_sync.services.folder.api.disk import Disk, explained, folder_mode, shortened
 
 DECLARATION = b"BagIt-Version: 0.97\nTag-File-Character-Encoding: UTF-8\n"
 SEALED = "tagmanifest-sha256.txt"  # written last
@@ -34,7 +34,8 @@ def seal(disk: Disk, today: date) -> None:
     prepare(disk)
     _refuse_odd_files(disk)
     command = [sys.executable, "-P", manifests.__file__, str(disk.root), today.isoformat()]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    mask = 0o777 & ~folder_mode(disk.root.stat())
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, umask=mask)
     if ran.returncode in NO_ROOM:
         raise DiskFull(f"no room left to make {disk.root} a bag", hint="free some space and run again")
     if ran.returncode:
