@@ -1,4 +1,4 @@
-"""Terms of one label are told apart by their ids, where both sides have them."""
+"""Terms of one label are distinguished by their ids, where both sides have them."""
 
 from __future__ import annotations
 
