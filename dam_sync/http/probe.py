@@ -31,6 +31,7 @@ AGENT = "dam-sync"
 PRIVATE = "private address, not asked"
 NO_END, INVALID = "too many redirects", "redirects to an invalid URL"
 SHUT = frozenset({InsteadOfFile.LOGIN.value, NO_END, INVALID})
+ASKS = frozenset({"401", "407", InsteadOfFile.LOGIN.value})
 UNSURE = frozenset({408, 425, 429, *range(500, 600)})  # responses that say nothing of the link
 
 
@@ -82,9 +83,12 @@ class LinkResponse:
 
     @property
     def may_open(self) -> bool | None:
-        """The same for a link that nobody but the right people must open: a page of which nothing is known may show
-        the file."""
-        return True if self.status == InsteadOfFile.OTHER else self.opens
+        """Whether somebody may open it who must not, now or later; None if that is not known. Only one that asks for a
+        login is known to keep people out: what is not found may be released tomorrow, and a page of which nothing is
+        known may show the file."""
+        if self.status in ASKS:
+            return False
+        return True if self.good or self.status == InsteadOfFile.OTHER else None
 
     @property
     def text(self) -> str:

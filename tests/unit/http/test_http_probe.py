@@ -129,9 +129,10 @@ SEEN = {
     "/attached.jpg": ("200", True, True),
     "/moved.jpg": ("a login page", False, False),
     "/elsewhere": ("a page in place of a file", False, True),
-    "/again": ("too many redirects", False, False),
-    "/in": ("private address, not asked", False, False),
-    **{f"/{status}": (str(status), False, False) for status in (401, 403, 404, 410)},
+    "/again": ("too many redirects", False, None),
+    "/in": ("private address, not asked", False, None),
+    "/401": ("401", False, False),
+    **{f"/{status}": (str(status), False, None) for status in (403, 404, 410)},
     **{f"/{status}": (str(status), None, None) for status in (429, 503)},
     "/file.jpg": ("200", True, True),
 }
