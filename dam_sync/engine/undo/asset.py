@@ -14,7 +14,7 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.removals.trash import TargetTrash, changed_parts, made_again
+from dam_sync.engine.removals.trash import TargetTrash, changed_parts, living, made_again
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.decide import CHANGED, FIELDS, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
 from dam_sync.model import journal_names
@@ -149,10 +149,15 @@ class AssetUndoer:
         return await journal.is_begun(journal_names.undo(operation))
 
     async def _living(self, written: WrittenAsset) -> Asset | None:
-        """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty."""
-        actual = await TargetTrash(self.context).living(AssetId(written.target))
+        """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty, or if a removal
+        that was begun did not leave the asset in its trash."""
+        trash = TargetTrash(self.context)
+        held = await trash.held(AssetId(written.target))
+        actual = living(held)
         if actual is None and not await self._begun(written):
             await self.missing.from_target()
+        elif held is None:
+            trash.refuse_purged(written.target, written.source)
         return actual
 
     async def _trash(self, written: WrittenAsset, actual: Asset | None) -> None:
