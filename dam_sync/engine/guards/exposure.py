@@ -22,6 +22,7 @@ from dam_sync.model.exposure import (
     EXPOSURE,
     MEANINGS,
     ExposureRule,
+    Purpose,
     Waiver,
     Widening,
     audience_of,
@@ -55,18 +56,25 @@ class ExposureJudgement:
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
-def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
+def judge(
+    context: RunContext,
+    asset: Asset,
+    drafted: Drafted,
+    link: LinkRow | None,
+    known: Known,
+    purpose: Purpose = Purpose.MOVE,
+) -> ExposureJudgement:
     """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
     status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
     draft = replace(drafted.draft, placements=placements, status=status)
     found = _found(context, asset, drafted, draft)
-    policy = context.policy.exposure
-    refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
+    waivers = context.policy.exposure
+    refused = [one for one in found if not waivers.accepts(one.rule, purpose)]
     losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
     if not refused:
         return ExposureJudgement(losses, status=status)
-    willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
+    willing = link is not None or all(waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
     if willing and can_close(context):
         return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
     return ExposureJudgement(parked=_parked(refused, link, can_close(context)))
@@ -76,7 +84,7 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
     before = context.counterparts.present(link.draft, context.target_schema)
     known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
-    exposure = judge(context, asset, drafted, link, known)
+    exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
         seen = "seen by no more people than at the source"
         return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern="seen by more people")]
@@ -124,7 +132,7 @@ async def retry_exposed(context: RunContext) -> None:
     if context.options.only:
         return
     store = context.store
-    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])
+    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.given.items()), can_close(context)])
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
     come = bool(due) and parse_instant(due) <= context.clock.now()
     if before != now or come:

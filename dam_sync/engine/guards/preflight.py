@@ -70,14 +70,17 @@ async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
         )
 
 
-async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> None:
-    """Raises SafetyStop while a rollback is unfinished; one that the operator gives up is closed."""
+async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> list[str]:
+    """Raises SafetyStop while a rollback is unfinished; one that the operator gives up is closed. Returns what was
+    accepted."""
+    accepted = list[str]()
     for row in await store.rollbacks():
         number = rollback_of(row)
         if row.state != "done" and number is not None:
             hint = f"`rollback JOB --run {number}` finishes it; --accept-changes gives it up"
-            refuse([GuardFinding(f"the rollback of run {number} was interrupted", hint)], options)
+            accepted += refuse([GuardFinding(f"the rollback of run {number} was interrupted", hint)], options)
             await store.close_interrupted(row.id, 0)
+    return accepted
 
 
 async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:

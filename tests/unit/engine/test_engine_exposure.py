@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities
-from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waivers
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
@@ -35,7 +35,7 @@ from tests.support.state.shared_engine import SHARED
 LEASE = timedelta(minutes=5)
 ARCHIVED = Outcome("parked", cause="exposure: archived_as_published")
 UNRELEASED = Outcome("parked", cause="exposure: unreleased_as_released")
-ACCEPT = {ExposureRule.ARCHIVED: Waiver.ACCEPT}
+ACCEPT = Waivers({ExposureRule.ARCHIVED: Waiver.ACCEPT})
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Desk:
     mapping: str = "1"
     options: RunOptions = field(default_factory=RunOptions)
 
-    def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> RunContext:
+    def session(self, exposure: Waivers = NOTHING_WAIVED) -> RunContext:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
@@ -150,7 +150,7 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
 ) -> None:
     """left: who sees a hidden one at this target."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
-    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock()))
+    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock(), target_schema=Schema({})))
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
     found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
