@@ -57,6 +57,7 @@ def test_what_a_job_moved_is_not_moved_back_but_linked(tmp_path: Path, source: s
         assert linked["linked by marker of the other direction"] == len(twins)
         assert moved(back).twins == {copy: original for original, copy in twins.items()}
         again = ran(back)
+        assert again["operations"] == {}
         assert again["counts"]["created"] == 0
         assert moved(back).parked == {}
         assert sorted(living(back.target)) == before

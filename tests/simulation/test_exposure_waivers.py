@@ -129,7 +129,8 @@ def test_what_is_moved_linked_and_compared_is_lifted_by_the_rules_about_it_alone
         job.adopt()
         assert job.twins().keys() & held == set()
         job.accept(*OF_DRAFTS)
-        job.adopt()
+        told = [note for note in job.adopt().notes if "the job accepts" in note]
+        assert {note.rpartition(": ")[2] for note in told} == {row["rule"] for row in refused.exposure}
         assert held <= job.twins().keys()
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import (
+    as_seen,
     exposure_stop,
     job_line,
     remember_release,
@@ -21,7 +22,7 @@ from dam_sync.engine.guards.exposure import (
 )
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
-from dam_sync.model.audience import Audience
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waivers
 from dam_sync.model.run_options import RunOptions
@@ -154,3 +155,28 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
     found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
+
+
+@pytest.mark.parametrize(
+    ("hides", "status", "restriction", "seen"),
+    [
+        (True, "archived", None, False),
+        (False, "archived", None, True),
+        (False, "published", RestrictionKind.UNRELEASED, False),
+        (True, "published", RestrictionKind.SENSITIVE, True),
+        (True, "published", RestrictionKind.DOWNLOAD, True),
+        (True, "published", RestrictionKind.DENIED, True),
+    ],
+)
+def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
+    hides: bool, status: str, restriction: RestrictionKind | None, seen: bool
+) -> None:
+    """A status may be a plain value there, and most restrictions leave the asset visible."""
+    target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed" if draft.closed else ""))
+    schema = Schema({}, status_hides=hides)
+    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock(), target_schema=schema))
+    some = frozenset({Restriction(restriction)} if restriction else ())
+    actual = Asset(AssetId("a"), Revision("r"), status=status, rights=Rights(restrictions=some))
+    draft = Draft(None, "a.jpg", closed=True)
+    assert bool(seen_though_closed(context, draft, actual)) == seen
+    assert as_seen(context, draft, actual).closed == (not seen)
