@@ -31,7 +31,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.candidates import Candidates
-from dam_sync.store.note_keys import UNDECIDED, window_key
+from dam_sync.store.note_keys import HELD_BACK, UNDECIDED, window_key
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
@@ -87,6 +87,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
+            await kept.set_meta(HELD_BACK, adopted.held)
             behind = await _keep(store, kept, candidates, run.id)
             await known_marks(kept)
             await _list_again(kept)
@@ -165,6 +166,8 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
     report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
+    report.counts |= {"held back": adopted.held} if adopted.held else {}
+    report.notes.extend(sentences.about_held(adopted.held))
     report.notes.extend(sentences.about_shown(adopted.to_hide, adopted.to_limit, adopted.accepted))
     report.notes.extend(sentences.about_linked(adopted.linked_targets))
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))

@@ -74,7 +74,7 @@ class MatchOptions:
 class MatchSummary:
     """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
     which the next run changes; accepted: assets by exposure rules by which the job accepts
-    that; unmatched: source assets without a counterpart, by reason; linked_before,
+    that; held: matched assets that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by reason; linked_before,
     linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
     assets with our marker that have no link and that no source asset matches."""
 
@@ -84,6 +84,7 @@ class MatchSummary:
     to_limit: int
     accepted: Mapping[str, int]
     ambiguous: int
+    held: int
     unmatched: Mapping[str, int]
     linked_before: int
     linked_targets: int
@@ -104,6 +105,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     candidates.resolve_conflicts()
     await _record_relations(context, candidates)
     await _find_linked(context, candidates)
+    undecided, held = await _undecided(context, candidates, ways.decisions), candidates.sources_because_of(EXPOSURE)
     differs = Counter(path for match in candidates.matches(certain=True) for path in match.differs)
     return MatchSummary(
         certain=candidates.counts(),
@@ -111,7 +113,8 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
         to_hide=differs[TO_HIDE],
         to_limit=differs[TO_LIMIT],
         accepted=dict(sorted(worker.accepted.items())),
-        ambiguous=len(await _undecided(context, candidates, ways.decisions)),
+        ambiguous=len(undecided - held),
+        held=len(undecided & held),
         unmatched=dict(worker.unmatched.most_common()),
         linked_before=worker.linked_before + context.progress.unchanged,
         linked_targets=candidates.linked(),
@@ -206,8 +209,7 @@ class MatchingWorker(Worker):
         """The link of the one counterpart."""
         if isinstance(item, Concluded):
             if item.outcome.action == "parked":
-                self.candidates.drop(item.work.asset)
-                self._unmatched(item.outcome.cause)
+                self._set_aside(item.work.asset, item.outcome.cause)
             return Written(item.work, item.outcome, item.asset)
         asset, drafted = item.asset, item.drafted
         (match,) = self._matches(asset)
@@ -219,6 +221,14 @@ class MatchingWorker(Worker):
         self.accepted.update(accepted_rules(drafted.losses))
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
         return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
+
+    def _set_aside(self, asset: AssetId, cause: str) -> None:
+        """It cannot be written. What an exposure rule holds back keeps its match: it is at the target."""
+        held = [match for match in self.candidates.of(asset) if cause.startswith(EXPOSURE)]
+        self.candidates.drop(asset)
+        for match in held:
+            self.candidates.put(replace(match, certain=False, reason=cause))
+        self._unmatched(cause)
 
     def _differing(self, draft: Draft, actual: Asset) -> list[str]:
         """Paths at which the target asset differs from the draft."""

@@ -241,6 +241,17 @@ def about_partial_creates(number: int) -> list[str]:
     return [f"{assets} left incomplete by an earlier run, and {fate}"] if number else []
 
 
+def about_held(number: int) -> list[str]:
+    """Matches that an exposure rule holds back."""
+    if not number:
+        return []
+    assets = counted(number, "source asset is", "source assets are")
+    return [
+        f"{assets} at the target and not linked, because more people see {agreed(number, 'it', 'them')} there: accept "
+        "or close the rule in the job file, then adopt again; a run stops until then"
+    ]
+
+
 def about_shown(to_hide: int, to_limit: int, accepted: Mapping[str, int]) -> list[str]:
     """Adopted assets that more people see at the target than the job says, or than at the source: these by rule."""
     kinds = (

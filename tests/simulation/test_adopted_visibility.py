@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job
+from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
 from tests.support.libraries.restricted import OF_DRAFTS
 from tests.support.pairs import KINDS, ids, pairs
@@ -134,3 +135,25 @@ def adopted(made: TwoTenants) -> Report:
 def related(made: TwoTenants) -> dict[str, list[str]]:
     """The relations of each asset of the target."""
     return {row["id"]: sorted(map(str, row["relations"])) for row in made.target.assets}
+
+
+@pytest.mark.parametrize("kinds", PAIRS, ids=ids(PAIRS))
+def test_what_an_exposure_rule_holds_back_is_created_by_no_run(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    with restricted_move(tmp_path, kinds) as job:
+        job.accept(*OF_DRAFTS)
+        twins = moved_and_lost(job)
+        assets = assets_of(job.target)
+        job.accept()
+        report = job.adopt()
+        held = report.counts.get("held back", 0)
+        assert held == len(twins) - len(job.twins())
+        assert [note for note in report.notes if "these are gone from the source" in note] == []
+        if not held:
+            pytest.skip("nothing is shown to more people between these")
+        for rules in ((), OF_DRAFTS):
+            job.accept(*rules)
+            for command in (job.plan, job.run):
+                with pytest.raises(SafetyStop, match="`adopt` did not link"):
+                    command()
+        assert "held back" not in job.adopt().counts
+        assert (job.run().operations, job.twins(), assets_of(job.target)) == ({}, twins, assets)

@@ -16,7 +16,7 @@ from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.model.wording import agreed, counted
-from dam_sync.store.note_keys import MAPPING, ORIGIN, SCHEMA, UNDECIDED, tenant_key, user_key
+from dam_sync.store.note_keys import HELD_BACK, MAPPING, ORIGIN, SCHEMA, UNDECIDED, tenant_key, user_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.store import SqlStore
 
@@ -32,7 +32,7 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
     found = [finding async for finding in _findings(context)]
     if not adopting:
         undecided = [finding async for finding in undecided_matches(context)]
-        facts |= {UNDECIDED: 0} if undecided else {}
+        facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
         found += undecided
     context.tallies.accept(refuse(found, context.options))
     facts[ORIGIN] = await use_origin(context)
@@ -92,6 +92,14 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
             f"`adopt` left {assets} undecided, and a run would create {agreed(number, 'it', 'them')} again",
             "repeat the adoption with --csv FILE, write `link` or `skip` into the column `decision`, and pass the file "
             "to `adopt JOB --decisions FILE`; or continue with --accept-changes, which creates them",
+        )
+    if held := await context.store.get_meta(HELD_BACK):
+        yield GuardFinding(
+            f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, where "
+            f"more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would create "
+            f"{agreed(held, 'it', 'them')} again",
+            "accept or close their exposure rules in the job file (`dam-sync help exposure`), then `adopt JOB` again; "
+            "or continue with --accept-changes, which leaves them without a link",
         )
 
 
