@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from dam_sync.model.clock import Clock
+from dam_sync.model.errors import DamSyncError
 
 T = TypeVar("T")
 
@@ -91,6 +92,8 @@ class Proven:
         self._foretold: set[str] = set()
         self._failed: set[str] = set()  # replaceable ones, for which nobody waits again
         self._turns = KeyedLock()
+        self._uses = KeyedLock()
+        self._harmful: dict[str, Callable[[], DamSyncError]] = {}
 
     def proven(self, forms: Iterable[str]) -> bool:
         """Whether all of these forms are proven."""
@@ -101,6 +104,32 @@ class Proven:
         fresh = set(forms) - self._proven - self._foretold
         self._foretold |= fresh
         return fresh
+
+    @asynccontextmanager
+    async def first_use(self, form: str) -> AsyncIterator[None]:
+        """Hold back other users of a form that could do harm, until the first one was checked. Raises the error of a
+        form that turned out to be harmful."""
+        self.refuse_harmful(form)
+        if form in self._proven:
+            yield
+            return
+        async with self._uses.of(form):
+            self.refuse_harmful(form)
+            yield
+
+    def prove(self, form: str) -> None:
+        """A response that came anyway showed the effect of this form."""
+        self._proven.add(form)
+
+    def harmful(self, form: str, error: Callable[[], DamSyncError]) -> DamSyncError:
+        """The error to raise, now and whenever this form is about to be used again."""
+        self._harmful[form] = error
+        return error()
+
+    def refuse_harmful(self, form: str) -> None:
+        """Raises the error of a form that turned out to be harmful."""
+        if form in self._harmful:
+            raise self._harmful[form]()
 
     async def holds(
         self, form: str, look: Callable[[], Awaitable[bool]], *, patient: bool = True, replaceable: bool = False

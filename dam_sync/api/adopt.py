@@ -19,6 +19,7 @@ from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
+from dam_sync.engine.guards.copies import note_compared
 from dam_sync.engine.guards.lost_state import known_marks
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run import under_lease
@@ -87,6 +88,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
+                await note_compared(context, kept)
             await kept.set_meta(HELD_BACK, adopted.held)
             behind = await _keep(store, kept, candidates, run.id)
             await known_marks(kept)

@@ -16,6 +16,7 @@ from dam_sync.config.secrets import is_secret
 from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.guards.one_library import refuse_one_library
 from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, Deadline, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
@@ -221,8 +222,10 @@ async def both_sides(
         progress.begin("connecting")
         source_account = await source.probe()
         source_account.refuse_as("source")  # before the target may be changed
+        await refuse_one_library(source, target)
         target_account = await target.probe()
         target_account.refuse_as("target")
+        await refuse_one_library(source, target, lookup=options.transport is None)
         await identify_target(shared, job, target, target_account)
         progress.expected = source_account.total
         progress.source_rates = partial(_rates_of, source, "source", options.rates)
@@ -335,7 +338,7 @@ def _contents(opened: ConnectedJob, side: Service, single_bytes: int, options: R
     @asynccontextmanager
     async def contents(file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
         named = FileRef(file.id, name, file.size, file.media_type, file.digests)
-        counter = ArrivalCounter(lambda offset: side.open(file, offset))
+        counter = ArrivalCounter(lambda offset, validator: side.open(file, offset, validator))
 
         def opened_content() -> AbstractAsyncContextManager[Content]:
             return content_of(

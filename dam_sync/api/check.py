@@ -31,12 +31,15 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.guards.copies import FirstLook
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
+from dam_sync.engine.guards.one_library import HINT, POSSIBLE_HINT, overlap_between, overlap_by_ip_address
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
 from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.mapping.wave_selection import WaveReading
+from dam_sync.model.asset import path_text
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import (
@@ -55,11 +58,12 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
-from dam_sync.report.sentences import about_no_links, unseen_parts
+from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
 MOST_SKEW = timedelta(minutes=5)
+BOTH = "source and target"
 CONTAINERS = 5_000  # containers of the source searched for those that the mapping selects
 SHOWN = 3
 
@@ -106,6 +110,8 @@ class CheckedSides:
     services: dict[str, tuple[Service, Schema]] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
     crosswalk: Crosswalk | None = None
+    linked: bool = False  # whether the state has links
+    lookup: bool = True  # whether hosts may be looked up
 
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
@@ -117,8 +123,8 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         disk_result(job.state_path),
         *_about_secret_files(job),
     ]
-    findings.extend([finding async for finding in _about_state(job, options)])
-    sides = CheckedSides()
+    sides = CheckedSides(lookup=options.transport is None)
+    findings.extend([finding async for finding in _about_state(job, options, sides)])
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
             findings.extend([finding async for finding in _about_side(job, role, options, sides, stack)])
@@ -128,7 +134,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
-        for about in (_about_groups, _about_containers, _about_assets):
+        for about in (_about_overlap, _about_groups, _about_containers, _about_assets):
             options.progress.phase = "testing the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
@@ -161,6 +167,26 @@ async def _about_side(
     except DamSyncError as error:
         for finding in CheckResult.of(role, await explained(error, job, role, options)):
             yield finding
+
+
+async def _about_overlap(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+    """Whether a run would write into the library that it reads, or create what the target has already."""
+    if len(sides.services) < 2:
+        return
+    source, target = (sides.services[role][0] for role in ("source", "target"))
+    found = await overlap_between(source, target)
+    if sides.lookup and (found is None or not found.overlap.is_certain):
+        found = await overlap_by_ip_address(source, target) or found
+    if found is not None and found.overlap.is_certain:
+        yield CheckResult(BOTH, found.message, HINT, SafetyStop.exit_code)
+        return
+    selects = sides.crosswalk.selects if sides.crosswalk is not None else lambda asset: True
+    look = FirstLook(source, target, sides.accounts["target"], selects, alike=job.source.kind == job.target.kind)
+    copies = await look.finding() if not sides.linked else None
+    if copies is not None:
+        yield CheckResult(BOTH, copies.message, copies.hint, SafetyStop.exit_code)
+    elif found is not None and not look.apart:
+        yield CheckResult(BOTH, found.message, POSSIBLE_HINT, warns=True)
 
 
 def _about_undecided(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
@@ -214,7 +240,7 @@ def _hint_unseen(rotation: int | None) -> str:
     )
 
 
-async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
+async def _about_state(job: JobConfig, options: RunOptions, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Where the state is, and whether its last export is older than what was written."""
     named = "" if job.state else "; the job names none"
     try:
@@ -225,6 +251,10 @@ async def _about_state(job: JobConfig, options: RunOptions) -> AsyncIterator[Che
         yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
+        sides.linked = links > 0
+        other = next((row.job for row in runs if row.job != job.name), "")
+        for message in about_writer(job.state_name, other, job.name):
+            yield CheckResult("state", message, "each job has a state of its own: name another file", warns=True)
     except DamSyncError as error:
         for finding in CheckResult.of("state", error):
             yield finding
@@ -262,9 +292,9 @@ async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterato
         wanted.discard(container.path)
         if not wanted or len(known) >= CONTAINERS:
             return
-    paths = ["/" + "/".join(path) for path in known]
+    paths = [path_text(path) for path in known]
     for path in sorted(wanted):
-        text = "/" + "/".join(path)
+        text = path_text(path)
         hint = nearest(text, paths) or "correct `select.containers`"
         yield CheckResult("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from dam_sync.api.mapping_tools.sampling import first_assets
 from dam_sync.engine.error_policy import parked_for
+from dam_sync.engine.first_assets import first_assets
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected

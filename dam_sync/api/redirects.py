@@ -17,21 +17,22 @@ from dam_sync.api.own_files import refuse_own_files
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
-from dam_sync.engine.redirects import LinkReader
+from dam_sync.engine.redirects import LinkReader, leave_out_exposed
 from dam_sync.http.probe import LinkProbe
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.exposure import MEANINGS
 from dam_sync.model.hosts import is_loopback
-from dam_sync.model.public_link import Redirect
+from dam_sync.model.public_link import Redirect, is_page
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.report import sentences
 from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
 from dam_sync.report.redirects import RedirectReport
-from dam_sync.store.redirect_list import RedirectList
+from dam_sync.store.redirect_list import Probed, RedirectList
 from dam_sync.store.store import SqlStore
 
-COLUMNS = ("old", "new", "asset", "target", "rendition", "becomes", "reason", "old status", "new status")
+COLUMNS = ("old", "new", "asset", "target", "rendition", "becomes", "reason", "old status", "new status", "accepted")
 SHOWN = 12
 ASKED_AT_ONCE = 100
 RULES = "the rules"
@@ -80,6 +81,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         if asked.probe:
             probe = LinkProbe(options.clock, asked.private, _is_local(job), transport=options.transport)
             await _probe(found, probe, options)
+        leave_out_exposed(context, found)
         _write(found, asked, job.name, report)
         return _reported(found, report, probed=asked.probe)
 
@@ -114,10 +116,12 @@ async def _probe(found: RedirectList, probe: LinkProbe, options: RunOptions) -> 
     rows = found.redirects()
     options.progress.begin("asking links")
 
-    async def ask(row: Redirect) -> tuple[str, str, str]:
-        old, new = await probe.ask(row.old), await probe.ask(row.new)
+    async def ask(row: Redirect) -> tuple[str, Probed]:
+        old = await probe.ask(row.old, page=is_page(row.name))
+        new = await probe.ask(row.new, page=is_page(row.became))
         leads = old.good and old.hops and old.url == new.url
-        return row.old, f"{old.text}, leads to the new link" if leads else old.text, new.text
+        text = f"{old.text}, leads to the new link" if leads else old.text
+        return row.old, Probed(text, new.text, old.opens, new.may_open)
 
     try:
         while page := list(islice(rows, ASKED_AT_ONCE)):
@@ -136,8 +140,10 @@ def _write(found: RedirectList, asked: RedirectRequest, job: str, report: Redire
             writer.writerow(COLUMNS)
             for rows in (found.redirects(), found.without()):
                 for row in rows:
+                    probed, rules = found.probe_of(row.old), " ".join(rule.value for rule in row.accepted)
                     cells = (row.old, row.new, row.asset, row.target, row.name, row.became, row.reason)
-                    writer.writerow([csv_cell(cell) for cell in (*cells, *found.probe_of(row.old))])
+                    more = (probed.old_status, probed.new_status, rules)
+                    writer.writerow([csv_cell(cell) for cell in (*cells, *more)])
         report.files.append(str(asked.table))
     if asked.nginx is not None:
         with atomic_write(asked.nginx, RULES, shared=True) as out:
@@ -153,8 +159,15 @@ def _write(found: RedirectList, asked: RedirectRequest, job: str, report: Redire
 
 def _reported(found: RedirectList, report: RedirectReport, *, probed: bool) -> RedirectReport:
     report.redirects = found.count()
-    report.without = [
-        {"reason": reason, "number": number, "examples": examples} for reason, number, examples in found.reasons()
+    report.without, report.left_out = (
+        [
+            {"reason": reason, "number": number, "examples": examples}
+            for reason, number, examples in found.reasons(left_out=left_out)
+        ]
+        for left_out in (False, True)
+    )
+    report.accepted = [
+        {"rule": rule.value, "number": number, "meaning": MEANINGS[rule]} for rule, number in found.accepted()
     ]
     report.links = [{"old": row.old, "new": row.new, "asset": row.asset} for row in islice(found.redirects(), SHOWN)]
     if probed:

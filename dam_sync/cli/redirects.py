@@ -51,11 +51,21 @@ def _show(output: Output, report: RedirectReport) -> None:
         return
     without = [(row["reason"], f"{row['number']:,}", ", ".join(row["examples"])) for row in report.without]
     output.table("Links without a counterpart", ("why", "links", "for example"), without)
+    left_out = [(row["reason"], f"{row['number']:,}", ", ".join(row["examples"])) for row in report.left_out]
+    output.table("Left out, because more people could open them than before", ("why", "links", "for example"), left_out)
+    accepted = [(row["rule"], f"{row['number']:,}", row["meaning"]) for row in report.accepted]
+    output.table("Let through by the job file", ("rule", "links", "the asset is"), accepted)
     title = f"Redirects: {report.redirects:,}"
     output.table(title, ("old link", "new link"), [(row["old"], row["new"]) for row in report.links])
+    if (more := report.redirects - len(report.links)) > 0:
+        output.say(f"… and {more:,} more (`--csv FILE` has all)")
     for side, heading in (("old", "Responses of the old links"), ("new", "Responses of the new links")):
         rows = [(status, f"{number:,}") for status, number in report.probes.get(side, {}).items()]
         output.table(heading, ("response", "links"), rows)
+    if number := sum(row["number"] for row in report.left_out):
+        output.note(
+            f"note: {number:,} links are left out; `dam-sync help redirects` says how to publish them all the same"
+        )
     for note in report.notes:
         output.note(f"note: {note}")
     if not report.redirects:

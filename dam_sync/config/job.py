@@ -89,6 +89,7 @@ class ExposureConfig(StrictModel):
     sensitive_widened: Waiver | None = None
     reopened_by_repair: Literal[Waiver.ACCEPT] | None = None
     reopened_by_rollback: Literal[Waiver.ACCEPT] | None = None
+    login_dropped: Literal[Waiver.ACCEPT] | None = None
 
     @property
     def waivers(self) -> Waivers:

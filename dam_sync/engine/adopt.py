@@ -24,7 +24,7 @@ from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
-from dam_sync.engine.guards.way_back import original_of
+from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.relations import hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, version_key, without_attachments
@@ -73,10 +73,10 @@ class MatchOptions:
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
     """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
-    which the next run changes; accepted: assets by exposure rules by which the job accepts
-    that; held: matched assets that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by reason; linked_before,
-    linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
-    assets with our marker that have no link and that no source asset matches."""
+    which the next run changes; accepted: assets by exposure rules by which the job accepts that; held: matched assets
+    that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by
+    reason; linked_before, linked_targets: assets of the source and marked ones of the target that have a link from
+    before; unclaimed: target assets with our marker that have no link and that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
@@ -277,9 +277,12 @@ class MatchingWorker(Worker):
         return self._each(asset, "marker", self.candidates.by_marker(marker))
 
     def _by_way_back(self, asset: Asset) -> list[CandidateMatch]:
-        original = original_of(self.context, asset)
-        found = self.candidates.by_id(original) if original is not None else None
-        return self._each(asset, "marker of the other direction", [found] if found is not None else [])
+        for mark in marks_of(asset):
+            found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
+            known = mark.origin in origins_of(self.context.target_account)
+            if found is not None and (known or may_be_copy(asset, found)):
+                return self._each(asset, "marker of the other direction", [found])
+        return []
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
         return self._each(asset, "field", self.candidates.by_key(asset.id) if self.ways.id_field else [])

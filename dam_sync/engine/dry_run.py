@@ -14,11 +14,13 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marke
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
+from dam_sync.model.library import Library
 from dam_sync.model.limits import MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import (
     Attachment,
@@ -73,6 +75,9 @@ class DryTarget(Service):
     async def probe(self) -> Account:
         return await self._target.probe()
 
+    async def library(self) -> Library | None:
+        return await self._target.library()
+
     async def adopt_schema(self, source: Schema) -> None:
         await self._target.adopt_schema(source)
 
@@ -85,8 +90,8 @@ class DryTarget(Service):
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         return self._target.crawl(shard, cursor)
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        return await self._target.open(file, offset)
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
+        return await self._target.open(file, offset, validator)
 
     async def close(self) -> None:
         await self._target.close()
@@ -140,6 +145,9 @@ class DryTarget(Service):
 
     async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         return await self._target.public_links(asset)
+
+    async def published(self, asset: AssetId) -> Published:
+        return await self._target.published(asset)
 
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         return await self._target.unknown_groups(names)
@@ -278,6 +286,10 @@ class DryContent:
     def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         """There are none."""
         raise IntegrityError("a dry run has no bytes")
+
+    async def version(self) -> str:
+        """Of nothing that is sent."""
+        return ""
 
     async def check(self) -> None:
         """Nothing to check."""

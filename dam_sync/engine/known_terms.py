@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
+from dam_sync.mapping.vocabulary import normal, recalled_id, recalled_path
 from dam_sync.model.values import Term, term_from_json, value_to_json
-from dam_sync.store.note_keys import MET_TERMS, window_key
+from dam_sync.store.note_keys import MET_TERMS, TERM_NAMES, window_key
 
 
 async def terms_of(context: RunContext) -> TargetTerms:
     """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
     with another mapping; a closed list is always read, because a guard monitors it."""
     journal, vocabularies = context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies)
+    if await context.store.get_meta(TERM_NAMES) is None:
+        await context.store.respell_terms(TERMS)
     noted = await context.store.get_meta(MET_TERMS)
     full = context.options.full or (await context.store.get_meta(window_key(context.run.id)) or {}).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
@@ -24,10 +27,31 @@ async def terms_of(context: RunContext) -> TargetTerms:
 def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
     known = context.target_schema.vocabularies
     return {
-        name: {key: term_from_json(term) for key, term in terms.items()}
+        name: unmixed({key: term_from_json(term) for key, term in terms.items()}, context.counterparts.mixed_up)
         for name, terms in noted.items()
         if name in known and not known[name].closed
     }
+
+
+def unmixed(terms: Mapping[str, Term], mixed_up: Container[tuple[str, str]]) -> dict[str, Term]:
+    """Without terms for which an earlier release may have taken another one of the same labels, joined by a slash: they
+    are looked for again. mixed_up: by rule and id, those of which that is known."""
+    meant: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for key in terms:
+        rule, path = recalled_path(key)
+        meant.setdefault((rule, "/".join(path)), set()).add(path)
+    return {key: term for key, term in terms.items() if not _is_mixed_up(key, term, meant, mixed_up)}
+
+
+def _is_mixed_up(
+    key: str, term: Term, meant: Mapping[tuple[str, str], set[tuple[str, ...]]], mixed_up: Container[tuple[str, str]]
+) -> bool:
+    rule, path = recalled_path(key)
+    if not path:
+        return (rule, recalled_id(key)) in mixed_up
+    text, label = "/".join(path), normal(term.label)
+    other = label != path[-1] and f"/{text}".endswith(f"/{label}")
+    return other or len(meant[rule, text]) > 1
 
 
 async def keep_terms(context: RunContext, terms: TargetTerms) -> None:

@@ -13,6 +13,7 @@ import structlog
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.filenames import FilenameAllocator
+from dam_sync.engine.guards.copies import refuse_copies
 from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.lost_state import refuse_lost_state
 from dam_sync.engine.guards.mass_deletion import (
@@ -87,9 +88,9 @@ async def _phases(context: RunContext) -> None:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
+    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
-    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:
@@ -100,6 +101,7 @@ async def _phases(context: RunContext) -> None:
     names = FilenameAllocator(context)
     await names.load()
     await refuse_lost_state(context)
+    await refuse_copies(context)
     await _announce_interrupted(context)
     await _begin_workers(context)
     worker = Worker(context, terms, containers, names)

@@ -53,7 +53,8 @@ async def place_recorded(
         await context.target.place(container, add, remove)
         return {"add": len(add), "remove": len(remove)}
 
-    name = named(f"place:{container.kind}:{container.text}:{digest_of([container.id, list(add), list(remove)])}")
+    members = digest_of([container.id, list(add), list(remove)])
+    name = named(journal_names.place(container.kind, container.path, members))
     with recording(WriteRecord(container.id, changes_of_members(add, remove))):
         await journal.run(name, call, idempotent=True)
     return name

@@ -23,7 +23,7 @@ class SourceTerms:
     vocabularies: Mapping[str, str] = field(default_factory=dict)
     trees: frozenset[str] = frozenset()
     by_id: dict[str, dict[str, Term]] = field(default_factory=dict)
-    by_path: dict[tuple[str, ...], Term] = field(default_factory=dict)
+    by_path: dict[tuple[str, tuple[str, ...]], Term] = field(default_factory=dict)  # and vocabulary
     loaded: bool = False
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -69,7 +69,7 @@ class SourceTerms:
                 known = self.by_id.setdefault(vocabulary, {})
                 async for term in self.source.terms(vocabulary):
                     known[term.id] = term
-                    self.by_path.setdefault(term.path, term)
+                    self.by_path.setdefault((vocabulary, term.path), term)
             self.loaded = True
 
     def whole(self, asset: Asset) -> Asset:
@@ -81,10 +81,15 @@ class SourceTerms:
         }
         return replace(asset, fields={**asset.fields, **changed})
 
-    def completed(self, term: Term) -> Term:
+    def at(self, vocabulary: str, path: tuple[str, ...]) -> Term | None:
+        """The term of a vocabulary, or of any if that is empty, with this path."""
+        among = (vocabulary,) if vocabulary else self.by_id
+        return next((found for name in among if (found := self.by_path.get((name, path))) is not None), None)
+
+    def completed(self, term: Term, vocabulary: str = "") -> Term:
         """A term to be created, with its languages and synonyms at the source; it may be an ancestor of the asset's
-        terms."""
-        own = self.by_path.get(term.path)
+        terms. vocabulary: that of the source, or empty for any."""
+        own = self.at(vocabulary, term.path)
         if own is None or term.labels:
             return term
         return replace(term, labels=own.labels, synonyms=own.synonyms, descriptions=own.descriptions)

@@ -55,11 +55,11 @@ class TargetContainers:
     async def _recover(self, known: Known) -> None:
         """Record the containers that a killed process created without recording them."""
         begun = await self.journal.begun("container:")
-        for kind, path in [each for each in known if _name_of_container(*each) in begun]:
+        for kind, path in [each for each in known if journal_names.container(*each) in begun]:
             made = placements_to_json([Placement(kind, path, known[kind, path])])
             changes: dict[str, Json] = {"container": [None, {"kind": kind, "path": list(path)}]}
             await record_found(
-                self.journal, _name_of_container(kind, path), made, WriteRecord(known[kind, path], changes)
+                self.journal, journal_names.container(kind, path), made, WriteRecord(known[kind, path], changes)
             )
 
     async def _read(self) -> None:
@@ -115,7 +115,7 @@ class TargetContainers:
 
     def names(self) -> Iterator[str]:
         """The operations that would create the containers that are known."""
-        return (_name_of_container(kind, path) for kind, path in self.index or {})
+        return (journal_names.container(kind, path) for kind, path in self.index or {})
 
     def _indexed(self) -> Known:
         index: Known = {(kind, path): made for (kind, made), path in self.paths.items()}
@@ -180,8 +180,8 @@ class TargetContainers:
             return placements_to_json([replace(new, id=identity)]) if self.paths[kind, identity] == path else None
 
         changes = {"container": [{"kind": kind, "path": list(each.path)} for each in (old, new)]}
-        texts = [Placement("", self.accepted(each.path)).text for each in (old, new)]
-        name = journal_names.renamed_container(kind, *texts)
+        names = journal_names.renamed_container_names(kind, self.accepted(old.path), self.accepted(new.path))
+        name = names[0]
         async with self._alone():
             await allow(self.allowed, self.journal, [name])
             with recording(WriteRecord(identity, changes)):
@@ -198,7 +198,7 @@ class TargetContainers:
             for names in (self.called, self.stand_ins)
         )
         self.index = self._indexed()
-        await self.journal.discard(name, f"container:{kind}:*")
+        await self.journal.discard(*names, f"{journal_names.of_containers(kind)}*")
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
         """Raises Unsupported if one is missing and the target does not accept new ones."""
@@ -244,7 +244,7 @@ class TargetContainers:
             note_target(made.id)
             return placements_to_json([made])
 
-        name = _name_of_container(kind, path)
+        name = journal_names.container(kind, path)
         await allow(self.allowed, self.journal, [name])
         await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
         await self.journal.begin([name])
@@ -258,7 +258,3 @@ class TargetContainers:
         known[kind, path] = made.id
         self.paths[kind, made.id] = made.path
         return made.id
-
-
-def _name_of_container(kind: str, path: tuple[str, ...]) -> str:
-    return f"container:{kind}:{Placement(kind, path).text}"

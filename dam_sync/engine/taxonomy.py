@@ -72,7 +72,7 @@ class TargetTerms:
     def names(self) -> Iterator[str]:
         """The operations that would create the terms that are known."""
         for vocabulary, index in (self.index or {}).items():
-            yield from (f"term:{vocabulary}:{name}" for name in index.names())
+            yield from (journal_names.term(vocabulary, path) for path in index.paths())
 
     def pathless(self) -> bool:
         """Whether a term came up whose place in the source's tree is unknown; true once."""
@@ -100,12 +100,20 @@ class TargetTerms:
 
     async def _recover(self, vocabulary: str, known: TermIndex) -> None:
         """Record the terms that a killed process created without recording them."""
-        for name in sorted(await self.journal.begun(f"term:{vocabulary}:")):
-            path = name.removeprefix(f"term:{vocabulary}:")
-            found = known.by_path((path,)) or known.by_path(path.split("/"))
+        for name in sorted(await self.journal.begun(journal_names.of_terms(vocabulary))):
+            found = known.by_path(journal_names.path_of_term(name))
             if found is not None:
-                changes: dict[str, Json] = {"term": [None, value_to_json(found)]}
-                await record_found(self.journal, name, value_to_json(found), WriteRecord(found.id, changes))
+                await self._record_found(name, found)
+        former = journal_names.of_former_terms(vocabulary)
+        for name in sorted(await self.journal.begun(former)):
+            meant = known.joined_as(name.removeprefix(former))
+            if len(meant) == 1:  # of several, nobody knows which one was created
+                await self._record_found(journal_names.term(vocabulary, _path_of(meant[0])), meant[0])
+            await self.journal.discard(name)
+
+    async def _record_found(self, name: str, found: Term) -> None:
+        changes: dict[str, Json] = {"term": [None, value_to_json(found)]}
+        await record_found(self.journal, name, value_to_json(found), WriteRecord(found.id, changes))
 
     async def learn(self) -> bool:
         """Take over what other processes created and renamed; whether any of it is new here."""
@@ -180,7 +188,8 @@ class TargetTerms:
             note_target(made.id)
             return value_to_json(made)
 
-        name = journal_names.renamed_term(vocabulary, "/".join(term.path) or term.label, renamed.label)
+        names = journal_names.renamed_term_names(vocabulary, _path_of(term), renamed.label)
+        name = names[0]
         async with self._alone():
             await allow(self.allowed, self.journal, [name])
             with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
@@ -191,22 +200,22 @@ class TargetTerms:
         for key, known in self.recalled.get(vocabulary, {}).items():
             if known.id == term.id:
                 self.renamed.setdefault(vocabulary, {})[key] = slim(made)
-        await self.journal.discard(name, f"term:{vocabulary}:*")
+        await self.journal.discard(*names, f"{journal_names.of_terms(vocabulary)}*")
         return made
 
     async def _refused(self, vocabulary: str, terms: Sequence[Term]) -> None:
         """The target has none of them; of several, some may have been added before one was refused."""
         if len(terms) == 1:
-            await self.shared.created(TERMS, [SharedPart(vocabulary, terms[0].path or (terms[0].label,))])
+            await self.shared.created(TERMS, [SharedPart(vocabulary, _path_of(terms[0]))])
 
     async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
         """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
         entry."""
         known = (await self.known())[vocabulary]
-        names = [_name_of_term(vocabulary, term) for term in terms]
+        names = [journal_names.term(vocabulary, _path_of(term)) for term in terms]
         wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
         await allow(self.allowed, self.journal, names)
-        await self.shared.begin(TERMS, [SharedPart(vocabulary, term.path or (term.label,)) for term in terms])
+        await self.shared.begin(TERMS, [SharedPart(vocabulary, _path_of(term)) for term in terms])
         await self.journal.begin(names)
         made: dict[str, Term] = {}
 
@@ -229,14 +238,14 @@ class TargetTerms:
             created.append(term_from_json(made_now))
             known.add_created(term.path, created[-1])
         told = zip(terms, created, strict=True)
-        parts = [SharedPart(vocabulary, term.path or (term.label,), value_to_json(one)) for term, one in told]
+        parts = [SharedPart(vocabulary, _path_of(term), value_to_json(one)) for term, one in told]
         await self.shared.created(TERMS, parts)
         return created
 
 
-def _name_of_term(vocabulary: str, term: Term) -> str:
-    """The operation that creates it."""
-    return f"term:{vocabulary}:{'/'.join(term.path) or term.label}"
+def _path_of(term: Term) -> tuple[str, ...]:
+    """Its path, or its label if it has no levels."""
+    return term.path or (term.label,)
 
 
 async def allow(allowed: Allowed | None, journal: Journal, names: Sequence[str]) -> None:

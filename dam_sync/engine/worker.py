@@ -14,7 +14,7 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
-from dam_sync.engine.guards.way_back import came_back
+from dam_sync.engine.guards.way_back import WayBack, came_back
 from dam_sync.engine.probation import removed_before
 from dam_sync.engine.recovery.partial_creates import trash_partial_create
 from dam_sync.engine.removals.parts import version_key
@@ -67,6 +67,7 @@ class Worker:
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
     purpose: Purpose = Purpose.MOVE  # what its assets are drafted for
     missing: MissingMonitor = field(init=False)
+    way_back: WayBack = field(init=False)
     writer: AssetWriter = field(init=False)
     origins: SourceTerms = field(init=False)
     renamed_terms: TermRenames = field(init=False)
@@ -75,6 +76,7 @@ class Worker:
     def __post_init__(self) -> None:
         context, known = self.context, self.context.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
+        self.way_back = WayBack.of(context.target, context.target_account)
         self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
         self.terms.met_before = self.renamed_terms.call
@@ -121,7 +123,7 @@ class Worker:
 
     async def _back(self, work: Work, asset: Asset) -> Concluded | None:
         """An asset that a job in the other direction made; None for any other, and for one that a run began."""
-        outcome = None if work.begun else await came_back(self.context, asset)
+        outcome = None if work.begun else await came_back(self.context, self.way_back, asset)
         return None if outcome is None else Concluded(work, outcome, asset)
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
@@ -276,10 +278,17 @@ class Worker:
     async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
         """The target's terms for those that it lacks by this name: renamed, or created."""
         found = await self.renamed_terms.found(new)
-        missing = [(key, self.origins.completed(term)) for key, term in new if (key, term.path) not in found]
+        lacking = [(key, term) for key, term in new if (key, term.path) not in found]
+        missing = [(key, self.origins.completed(term, self._source_of(key))) for key, term in lacking]
         created = await self.terms.ensure(missing)
         await self.renamed_terms.keep()
         return {**found, **created}
+
+    def _source_of(self, vocabulary: str) -> str:
+        """The vocabulary of the source that becomes this one of the target; empty if several do."""
+        rules = self.context.crosswalk.rules.values()
+        sources = {rule.source for rule in rules if rule.target == vocabulary}
+        return sources.pop() if len(sources) == 1 else ""
 
     async def _containers(self) -> Known:
         """The target's containers, if the mapping writes placements."""

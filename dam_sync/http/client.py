@@ -27,6 +27,7 @@ from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, refusa
 from dam_sync.model.errors import ContractBroken, DamSyncError, Rejected, Transient, Unsupported
 from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 
 __all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
 
@@ -110,11 +111,12 @@ class Client:
             reply.json()  # a web page says nothing about the request, least of all that a write succeeded
         return reply
 
-    async def stream(self, request: Request, offset: int = 0) -> HttpStream:
-        """The bytes from `offset`, or from 0 if the server ignores ranges: see `start`. Redirects are followed. Must be
-        closed. Raises ContractBroken for a range that was not requested, or if it is a link of one asset Rejected;
-        IntegrityError if the file is now shorter than `offset`."""
-        ranged = {"range": f"bytes={offset}-"} if offset > 0 else {}
+    async def stream(self, request: Request, offset: int = 0, validator: Validator = NO_VALIDATOR) -> HttpStream:
+        """The bytes from `offset`, or from 0 if the server ignores ranges: see `start`. validator: of the version whose
+        rest is wanted; a server that has another one by now is asked for all of it, and the caller compares what it
+        says. Redirects are followed. Must be closed. Raises ContractBroken for a range that was not requested, or if it
+        is a link of one asset Rejected; OtherVersion if the file is now shorter than `offset`."""
+        ranged = _ranged(offset, validator)
         try:
             await self._admit(request)
             more = {"accept-encoding": "identity", **ranged}
@@ -308,6 +310,14 @@ class Client:
                 seconds=round(seconds),
                 message="the service asked for a pause; the run continues by itself afterwards, Ctrl-C ends it now",
             )
+
+
+def _ranged(offset: int, validator: Validator) -> Mapping[str, str]:
+    """The headers that ask for the rest of a file, if it is still the same."""
+    if offset <= 0:
+        return {}
+    condition = {"if-range": validator.if_range} if validator.if_range else {}
+    return {"range": f"bytes={offset}-", **condition}
 
 
 async def _read_into_memory(outgoing: OutgoingRequest) -> None:

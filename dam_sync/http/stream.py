@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
+from dam_sync.http.dates import http_date
 from dam_sync.http.dispatch import RequestDispatcher
 from dam_sync.http.exchange import RawResponse
-from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, Transient
+from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, OtherVersion, Transient
+from dam_sync.model.validator import Validator
 
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)$")
@@ -26,6 +28,7 @@ class HttpStream:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.start, self.total, self._expected = _extent(response, offset)
+        self.validator = validator_of(response.headers)
         self._response = response
         self._dispatcher = dispatcher
         self._within = within
@@ -99,4 +102,18 @@ def _beyond(response: RawResponse, offset: int) -> tuple[int, int, None]:
     total = int(found[3]) if found[3] != "*" else None
     if total == offset:
         return offset, offset, None
-    raise IntegrityError(f"requested bytes from {offset} on, but the file has {total} now", code="length")
+    raise OtherVersion(f"requested bytes from {offset} on, but the file has {total} now", code="length")
+
+
+def validator_of(headers: Mapping[str, str]) -> Validator:
+    """The validators of a response. A date is a strong one if the response was made at least a second later (RFC 9110,
+    8.8.2.2)."""
+    tag, modified = headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
+    weak = tag[:2] in ("W/", "w/")
+    changed, made = http_date(modified), http_date(headers.get("date", ""))
+    return Validator(
+        tag="" if weak or tag == '""' else tag,
+        weak=tag if weak else "",
+        modified=modified if changed is not None else "",
+        dated=changed is not None and made is not None and (made - changed).total_seconds() >= 1,
+    )

@@ -7,7 +7,7 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from dam_sync.config.diagnostics import KeyPath
 from dam_sync.mapping.checks import (
@@ -44,6 +44,8 @@ from dam_sync.model.values import Json, Scalar, Value
 
 LONGEST_MARKER = 64
 ESCAPED = re.compile("_([0-9a-f]{2})")
+MARK = re.compile("([sh])([0-9a-f]{8})-([a-z0-9_-]+)")
+DIGEST = re.compile("[0-9a-f]{48}")
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
@@ -129,7 +131,10 @@ def _coverage(builder: Builder, source: Schema, target: Schema, plan: Plan) -> C
 def marker_value(tenant: str, asset: AssetId) -> str:
     """The marker value for one asset of one source: at most 64 letters, digits, `-` and `_`; the same every time, and
     another for every other asset even if a search ignores case."""
-    origin = _origin(tenant)
+    return _marker(origin_of(tenant), asset)
+
+
+def _marker(origin: str, asset: AssetId) -> str:
     escaped = "".join(
         letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
         for letter in asset
@@ -142,24 +147,35 @@ def marker_value(tenant: str, asset: AssetId) -> str:
 
 def is_mark_of(tenant: str, value: Value | None) -> bool:
     """Whether a value is a marker for some asset of this source."""
-    return isinstance(value, str) and value[:1] in ("s", "h") and value[1:].startswith(f"{_origin(tenant)}-")
+    return isinstance(value, str) and value[:1] in ("s", "h") and value[1:].startswith(f"{origin_of(tenant)}-")
 
 
-def marked_asset(tenant: str, value: Value | None) -> AssetId | None:
-    """The asset of this source that a marker stands for; None for any other value, and for a marker of a long id, which
-    has only its digest."""
-    if not isinstance(value, str) or not value.startswith(head := f"s{_origin(tenant)}-"):
+class Mark(NamedTuple):
+    """What a marker says. origin: a digest of the name of its source; asset: of that source, None if its id is so long
+    that the marker has only a digest of it."""
+
+    origin: str
+    asset: AssetId | None
+
+
+def mark_in(value: Value | None) -> Mark | None:
+    """What a value says if it is a marker, of whichever source."""
+    found = MARK.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
         return None
-    parts = ESCAPED.split(value.removeprefix(head))
+    if found[1] == "h":
+        return Mark(found[2], None) if DIGEST.fullmatch(found[3]) else None
+    parts = ESCAPED.split(found[3])
     try:
         plain = "".join(bytes.fromhex(part).decode("latin-1") if at % 2 else part for at, part in enumerate(parts))
         asset = AssetId(plain.encode("latin-1").decode("utf-8", "surrogatepass"))
     except UnicodeError:
         return None
-    return asset if asset and marker_value(tenant, asset) == value else None
+    return Mark(found[2], asset) if asset and _marker(found[2], asset) == value else None
 
 
-def _origin(tenant: str) -> str:
+def origin_of(tenant: str) -> str:
+    """By what the markers for assets of a source are known."""
     return hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
 from dam_sync.model.asset import Placement, with_new_top
+from dam_sync.model.joined_names import joined, parted
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Scalar, Term
 
@@ -147,9 +148,16 @@ class TermIndex:
         self.met.clear()
         return found
 
-    def names(self) -> frozenset[str]:
-        """Every term as a path from the root down, or as its label."""
-        return frozenset("/".join(path) for path in self._by_path)
+    def paths(self) -> Iterable[tuple[str, ...]]:
+        """The path of every term from the root down; of one without levels its label."""
+        return self._by_path.keys()
+
+    def joined_as(self, text: str) -> list[Term]:
+        """The terms that this text may mean in a state of an earlier release: labels with a slash between them, that
+        may also be in them."""
+        found = [self.by_path((text,)), self.by_path(text.split("/"))]
+        found += [term for path, term in self._by_path.items() if "/".join(path) == normal(text)]
+        return list({id(term): term for term in found if term is not None}.values())
 
     def by_path(self, path: Sequence[str]) -> Term | None:
         """The term at this path from the root down, in any language of its labels."""
@@ -212,15 +220,17 @@ class TermIndex:
         return self.partial and recall_key(rule, term) in self.recalled
 
     def _pinned(self, term: Term, pins: Mapping[str, str]) -> Term | None:
-        for key in (term.id, path_text(term), normal(term.label).strip()):
-            if key and key in pins:
-                return self._named(pins[key])
+        for key in pin_keys(term):
+            if key in pins:
+                return Term(pins[key]) if self.open_ended else next(iter(self.named(pins[key])), None)
         return None
 
-    def _named(self, name: str) -> Term | None:
-        if self.open_ended:
-            return Term(name)
-        return self.by_id(name) or self.by_path(path_of(name)) or _single(self._exact.get(normal(name), ()))
+    def named(self, name: str) -> list[Term]:
+        """The terms that a text may mean, the first meaning first: by id, by a path that begins with a slash, by label,
+        by any other path."""
+        path, label = self.by_path(path_of(name)), _single(self._exact.get(normal(name), ()))
+        found = [self.by_id(name), *((path, label) if name.startswith("/") else (label, path))]
+        return list({id(term): term for term in found if term is not None}.values())
 
     def _matched(self, term: Term, way: str, ways: Matching) -> Term | None:
         if way == "synonym":
@@ -358,6 +368,11 @@ def spoken(value: Scalar, languages: LanguagePreference) -> Term | None:
     return None if text is None else Term(text.strip())
 
 
+def pin_keys(term: Term) -> list[str]:
+    """What a pin may call a term of the source, in the order in which it is tried."""
+    return [key for key in (term.id, path_text(term), normal(term.label).strip()) if key]
+
+
 def slim(term: Term, *, known: bool = True) -> Term:
     """What a draft keeps of a term: label and the target's id, so that a draft changes only when the term does."""
     return Term(term.label, term.id if known else "")
@@ -365,7 +380,20 @@ def slim(term: Term, *, known: bool = True) -> Term:
 
 def recall_key(rule: str, term: Term) -> str:
     """What distinguishes a term of the source as long as it is not renamed: its id, otherwise its path."""
-    return "\n".join([rule, term.id or path_text(term), normal(term.label)])
+    named = f"\\{term.id}" if term.id.startswith(("/", "\\")) else term.id  # so that no id is taken for a path
+    return joined((rule, named or path_text(term), normal(term.label)), "\n")
+
+
+def recalled_path(key: str) -> tuple[str, tuple[str, ...]]:
+    """The rule and the path of a `recall_key`; no path if it has an id."""
+    rule, named, *_ = parted(key, "\n")
+    return rule, path_of(named) if named.startswith("/") else ()
+
+
+def recalled_id(key: str) -> str:
+    """The id of a `recall_key`."""
+    named = parted(key, "\n")[1]
+    return named.removeprefix("\\")
 
 
 def path_text(term: Term) -> str:
@@ -380,16 +408,7 @@ def path_of(text: str) -> tuple[str, ...]:
 
 def parts_of(text: str) -> list[str]:
     """The parts of `/Press/2024` as they are written; a slash inside a name is written `\\/`."""
-    parts: list[list[str]] = [[]]
-    characters = iter(text)
-    for character in characters:
-        if character == "\\":
-            parts[-1].append(next(characters, "\\"))
-        elif character == "/":
-            parts.append([])
-        else:
-            parts[-1].append(character)
-    return ["".join(part) for part in parts]
+    return parted(text, "/")
 
 
 def normal(text: str) -> str:

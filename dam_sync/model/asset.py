@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NewType
 
 from dam_sync.model.audience import Restriction
+from dam_sync.model.joined_names import joined
 from dam_sync.model.values import Value
 
 AssetId = NewType("AssetId", str)
@@ -67,7 +68,12 @@ class Placement:
     @property
     def text(self) -> str:
         """The path as people and mappings write it: `/Press/2024`, a slash inside a name as `\\/`."""
-        return "".join("/" + part.replace("\\", "\\\\").replace("/", "\\/") for part in self.path)
+        return path_text(self.path)
+
+
+def path_text(path: Sequence[str]) -> str:
+    """The names of a path from the root down, as people and mappings write them: `/Press/2024`; empty for no name."""
+    return f"/{joined(path, '/')}" if path else ""
 
 
 def with_new_top(path: Sequence[str], old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:

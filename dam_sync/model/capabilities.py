@@ -133,6 +133,15 @@ class MembershipWrite(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LinkAccess:
+    """Who can open the public links of a service. login: nobody without a login, and then those who see the asset;
+    dates: nobody after the expiry of the asset. Without both: whoever has the link."""
+
+    login: bool = False
+    dates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a service can do, or one connection to it; a connection can never do more than its service.
 
@@ -143,7 +152,7 @@ class Capabilities:
     moves: the kinds of containers that `rename_container` renames, and moves to another parent. batch: assets that the
     engine writes at once, so that their calls can be shared; each keeps its own journal and outcome. fetches: the
     target fetches the file of a new asset from a URL itself, which must stay reachable for this long; None if it does
-    not.
+    not. links: who can open what `public_links` returns.
     """
 
     operations: frozenset[Operation] = frozenset()
@@ -155,6 +164,7 @@ class Capabilities:
     moves: frozenset[str] = frozenset()
     batch: int = 1
     fetches: timedelta | None = None
+    links: LinkAccess = LinkAccess()
 
     @property
     def writers(self) -> int:

@@ -42,6 +42,7 @@ class DamSyncError(Exception):
         self.asset = asset
         self.code = code
         self.hint = hint or self.default_hint
+        self.public = ""  # the message without names and values of assets, where it has some
         self.after_write = False  # raised after a write that was made, or may have been: the journal keeps its intent
 
     def within(self, *, service: str = "", operation: str = "", asset: str = "", hint: str = "") -> Self:
@@ -76,6 +77,7 @@ class DamSyncError(Exception):
             "asset": self.asset,
             "code": self.code,
             "hint": self.hint,
+            **({"public": self.public} if self.public else {}),
         }
 
 
@@ -243,6 +245,23 @@ class IntegrityError(DamSyncError):
     exit_code = 4
     passing = True
     default_hint = "if it happens again, check the file at the source"
+
+
+class FileReplaced(IntegrityError):
+    """No version of a file could be read as a whole: it was replaced each time while it was read, or nothing showed
+    that its parts are of the same version."""
+
+    default_hint = "run the same command again when nobody replaces the file, and the connection holds"
+
+    def __init__(self, message: str, *, code: str = "replaced", **context: str) -> None:
+        super().__init__(message, code=code, **context)
+
+
+class OtherVersion(FileReplaced):
+    """The bytes that come are of another version of the file than those taken before, or nothing shows that they are of
+    the same: what was taken, or sent, is discarded, and reading begins again."""
+
+    disposition = Disposition.RESTART
 
 
 class TruncatedListing(IntegrityError):

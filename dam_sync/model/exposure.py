@@ -30,6 +30,7 @@ class ExposureRule(StrEnum):
     SENSITIVE = "sensitive_widened"
     REOPENED = "reopened_by_repair"
     RETURNED = "reopened_by_rollback"
+    LOGIN = "login_dropped"
 
 
 class Purpose(StrEnum):
@@ -41,6 +42,7 @@ class Purpose(StrEnum):
     ADOPT = "adopt"
     VERIFY = "verify"
     CONFLICT = "conflict"
+    PUBLISH = "publish"
 
 
 COMMANDS: Mapping[Purpose, str] = {
@@ -53,6 +55,7 @@ COMMANDS: Mapping[Purpose, str] = {
     Purpose.ADOPT: "`adopt`: an asset that is at the target is linked",
     Purpose.VERIFY: "`verify`: who sees an asset is compared",
     Purpose.CONFLICT: "`conflicts --take target`, and a policy that keeps the value of the target",
+    Purpose.PUBLISH: "`redirects`: public links of moved assets are written",
 }
 """The commands of each purpose, for the help."""
 
@@ -82,12 +85,18 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "unless this rule is accepted",
     ExposureRule.RETURNED: "hidden or restricted by the run that is rolled back; `rollback` does not make it visible "
     "to these people again unless this rule is accepted",
+    ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all; its link at the "
+    "target opens without one. `redirects` alone heeds this rule",
 }
-OF_DRAFTS = frozenset({Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY})  # what the source and the mapping say is judged
+ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
+"""Rules that are accepted or not: there is nothing to be hidden instead."""
+OF_DRAFTS = frozenset({Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY, Purpose.PUBLISH})
+"""What the source and the mapping say of an asset is judged."""
 LIFTED_FOR: Mapping[ExposureRule, frozenset[Purpose]] = {
     **dict.fromkeys(ExposureRule, OF_DRAFTS),
     ExposureRule.REOPENED: frozenset({Purpose.REPAIR}),
     ExposureRule.RETURNED: frozenset({Purpose.ROLLBACK}),
+    ExposureRule.LOGIN: frozenset({Purpose.PUBLISH}),
 }
 """For which purposes a rule may be lifted: for no other does a waiver count. Nothing lifts a rule for a conflict: a
 value of the target that shows an asset to more people than the source does is never kept."""
@@ -172,6 +181,15 @@ def _with_same_dates(target: Audience, draft: Draft, decided: Decided) -> Audien
     if "expiry" in decided.same and target.expires_at is None:
         target = replace(target, expires_at=draft.rights.expires_at)
     return target
+
+
+def link_widenings(
+    asset: Asset, until: datetime | None, now: datetime, precision: timedelta = timedelta(0)
+) -> tuple[Widening, ...]:
+    """The rules by which a link that anybody can open, until a date (None: permanently), shows the asset to more people
+    than see it in its library; none of an asset that everybody sees."""
+    expires = until if until is not None and until > now else None
+    return widenings(asset, Draft(None, ""), Audience(expires_at=expires), Decided(), now, precision)
 
 
 def is_wider(now: Audience, then: Audience, moment: datetime, precision: timedelta) -> bool:

@@ -1,6 +1,15 @@
-"""Names of journal entries that several modules use. They are stored, so their spelling must not change."""
+"""Names of journal entries that several modules use. They are stored, so their spelling must not change.
+
+What is named by others is escaped (see `joined_names`), so that no two writes have one name. Releases before that
+joined the labels of terms as they were: where their spelling is another one, it is read, too.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dam_sync.model.asset import path_text
+from dam_sync.model.joined_names import escaped, joined, parted
 
 CREATE = "create"
 HIDE = "hide"
@@ -14,6 +23,8 @@ _CONFLICT = "conflict:"
 _UNDO = "undo "
 UNDONE = "undone"  # in the ledger: which of its rows a rollback undid
 _CORRECTION = "correction:"
+_BETWEEN = ":"
+_FORMER_TERM = "former term"
 
 
 def silent(name: str) -> str:
@@ -58,17 +69,97 @@ def detaching(key: str) -> str:
 
 def relation(owner: str, kind: str, other: str, *, adds: bool = True) -> str:
     """A relation that is written or removed."""
-    return f"{'relate' if adds else 'unrelate'}:{owner}:{kind}:{other}"
+    return joined(("relate" if adds else "unrelate", owner, kind, other), _BETWEEN)
 
 
-def renamed_term(vocabulary: str, old: str, new: str) -> str:
-    """A term that gets another name."""
-    return f"rename_term:{vocabulary}:{old}:{new}"
+def of_owner(owner: str) -> tuple[str, ...]:
+    """The prefixes of relations of this asset, also as earlier releases wrote them."""
+    spelled = dict.fromkeys((escaped(owner, _BETWEEN), owner))
+    return tuple(f"{kind}:{name}:" for kind in ("relate", "unrelate") for name in spelled)
 
 
-def renamed_container(kind: str, old: str, new: str) -> str:
-    """A container that gets another name, or another parent."""
-    return f"rename_container:{kind}:{old}:{new}"
+def other_of(name: str, owner: str, kind: str) -> str:
+    """The other asset of a relation of this owner and kind."""
+    found = parted(name, _BETWEEN)
+    if found[1:3] == [owner, kind] and len(found) == 4:
+        return found[3]
+    return name.removeprefix(f"{kind_of(name)}:{owner}:{kind}:")  # as earlier releases wrote it
+
+
+def term(vocabulary: str, path: Sequence[str]) -> str:
+    """A term that is created. path: the labels from the root down to it; one without levels has its label only."""
+    return f"{of_terms(vocabulary)}{joined(path, '/')}"
+
+
+def of_terms(vocabulary: str) -> str:
+    """The prefix of terms of a vocabulary that are created."""
+    return f"term:{escaped(vocabulary, _BETWEEN)}:"
+
+
+def path_of_term(name: str) -> tuple[str, ...]:
+    """The inverse of `term`: the path."""
+    return tuple(parted(parted(name, _BETWEEN, 3)[2], "/"))
+
+
+def vocabulary_of(name: str, path: Sequence[str], new: str = "") -> str:
+    """The vocabulary of a term that was created, or got the name `new`. path: as for `term` and `renamed_term`."""
+    found, plain = parted(name, _BETWEEN, 3)[1], _plain("", "/".join(path), *([new] if new else []))
+    if name in (term(found, path), renamed_term(found, path, new)) or not name.endswith(plain):
+        return found
+    return name.removesuffix(plain).partition(_BETWEEN)[2]  # as earlier releases wrote it
+
+
+def renamed_term(vocabulary: str, path: Sequence[str], new: str) -> str:
+    """A term that gets another name. path: its labels from the root down, before."""
+    return _renamed("rename_term", vocabulary, joined(path, "/"), new)
+
+
+def renamed_container(kind: str, old: Sequence[str], new: Sequence[str]) -> str:
+    """A container that gets another path."""
+    return _renamed("rename_container", kind, path_text(old), path_text(new))
+
+
+def renamed_term_names(vocabulary: str, path: Sequence[str], new: str) -> tuple[str, ...]:
+    """The name of this renaming, and the one that earlier releases gave it."""
+    former = _plain("rename_term", vocabulary, "/".join(path), new)
+    return tuple(dict.fromkeys((renamed_term(vocabulary, path, new), former)))
+
+
+def renamed_container_names(kind: str, old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+    """The name of this renaming, and the one that earlier releases gave it."""
+    former = _plain("rename_container", kind, path_text(old), path_text(new))
+    return tuple(dict.fromkeys((renamed_container(kind, old, new), former)))
+
+
+def is_former_term(name: str) -> bool:
+    """Whether an earlier release may have meant another term by this name of one that is created than this one
+    does."""
+    return name.startswith("term:") and (name.count(_BETWEEN) > 2 or "/" in name or "\\" in name)
+
+
+def former_term(name: str) -> str:
+    """What such a name is kept as while nobody knows which term it means."""
+    return _FORMER_TERM + name.removeprefix("term")
+
+
+def of_former_terms(vocabulary: str) -> str:
+    """The prefix of those of a vocabulary; behind it are the labels with a slash between them."""
+    return f"{_FORMER_TERM}:{vocabulary}:"
+
+
+def container(kind: str, path: Sequence[str]) -> str:
+    """A container that is created."""
+    return f"{of_containers(kind)}{path_text(path)}"
+
+
+def of_containers(kind: str) -> str:
+    """The prefix of containers of a kind that are created."""
+    return f"container:{escaped(kind, _BETWEEN)}:"
+
+
+def place(kind: str, path: Sequence[str], digest: str) -> str:
+    """Memberships in a container that are changed. digest: of the container and the assets."""
+    return f"place:{escaped(kind, _BETWEEN)}:{path_text(path)}:{digest}"
 
 
 def update(number: int) -> str:
@@ -123,3 +214,12 @@ def kind_of(name: str) -> str:
 
 def _of_run(key: str, run: int | None) -> str:
     return key if run is None else f"{key}@{run}"
+
+
+def _renamed(what: str, scope: str, old: str, new: str) -> str:
+    return f"{what}:{escaped(scope, _BETWEEN)}:{escaped(old, _BETWEEN)}:{new}"
+
+
+def _plain(*texts: str) -> str:
+    """As earlier releases joined texts."""
+    return _BETWEEN.join(texts)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from dam_sync.model.asset import FileLink
+from dam_sync.model.validator import Validator
 from dam_sync.model.values import Json
 
 Call: TypeAlias = Callable[[], Awaitable[Json]]
@@ -32,6 +33,11 @@ class Stream(Protocol):
     @property
     def total(self) -> int | None:
         """Length of the whole file, if the server states it."""
+        ...
+
+    @property
+    def validator(self) -> Validator:
+        """Which version of the file these bytes are of, as far as the server says; `NO_VALIDATOR` if it does not."""
         ...
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -73,6 +79,11 @@ class Content(Protocol):
 
     async def read(self, start: int, stop: int) -> bytes:
         """Exactly the bytes [start, stop); keep ranges small. Raises IntegrityError if the source changed."""
+        ...
+
+    async def version(self) -> str:
+        """A text that differs between versions of the file at the source; empty if the digests are of all bytes, and
+        say it. An upload that was begun is continued with the same text only."""
         ...
 
     def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:

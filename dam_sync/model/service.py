@@ -20,10 +20,12 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
+from dam_sync.model.library import Library
 from dam_sync.model.limits import Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json, Term
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint, Subscribed
 from dam_sync.model.writes import Change, Membership
@@ -61,6 +63,14 @@ class Batch:
 
     entries: tuple[Entry, ...]
     cursor: Cursor | None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The public links of an asset, by rendition, and the asset as far as it says who sees it: status and rights."""
+
+    asset: Asset
+    links: Mapping[str, str]
 
 
 TRASH = "trash"  # the status of an asset in the trash
@@ -124,6 +134,11 @@ class Service(ABC):
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
 
+    async def library(self) -> Library | None:
+        """Which library this is, to be compared with that of another connection; None while it is not known. Before
+        `probe()` only what is known without a call; afterwards it sends none that `schema()` does not send."""
+        return None
+
     @abstractmethod
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
@@ -143,8 +158,10 @@ class Service(ABC):
         """The entries of a shard after the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
 
     @abstractmethod
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        """The bytes of a file from `offset` ; expired links are renewed. Safe to repeat."""
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
+        """The bytes of a file from `offset`; expired links are renewed. validator: of the version whose rest is wanted,
+        for services that answer only with that one; whoever calls compares it with that of the stream. Safe to
+        repeat."""
 
     def estimate_open(self, file: FileRef) -> Calls:
         """API calls of `open` from the first byte, for a plan; none if links come with listings. Raises Rejected where
@@ -337,6 +354,10 @@ class Service(ABC):
         """URLs of an asset that open without a credential and do not expire, by rendition (`original` for the file
         itself); none if it is not published. Raises NotFound."""
         raise Unsupported("has no public links that last")
+
+    async def published(self, asset: AssetId) -> Published:
+        """`public_links`, and who sees the asset now; overridden where `fetch` needs several calls. Raises NotFound."""
+        return Published(await self.fetch(asset), await self.public_links(asset))
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """A URL of the bytes of a file that anybody can open for at least `lasts` from now, without a credential or a

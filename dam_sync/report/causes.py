@@ -17,6 +17,8 @@ SENTENCES = (
     ("Unsupported", "the target cannot store what the asset needs"),
     ("Uncertain", "a write was started and its outcome is unknown; check the target before you retry"),
     ("IntegrityError", "the bytes that arrived are not those that the source announced"),
+    ("replaced", "a file was replaced at the source each time while it was read"),
+    ("unknown version", "the service does not say which version of a file it sends, and sends it in pieces"),
     ("TruncatedListing", "a listing for this asset lacks rows"),
     ("SessionGone", "the service ended the upload repeatedly"),
     ("length", "a file is shorter or longer than the source announced"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dam_sync.model.safe_text import csv_cell
-from dam_sync.report.verdict import VERDICT_ROWS, file_evidence, not_carried
+from dam_sync.report.verdict import VERDICT_ROWS, compared_files, file_evidence, not_carried
 
 SECTIONS = ("section", "item", "rule", "number", "example", "meaning")
 DIFFERENCES = ("asset", "target", "kind", "where", "pattern", "expected", "found")
@@ -114,5 +114,6 @@ def _verdict(verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Mapping[s
         yield "verification", {words: verdict[key] for key, words in VERDICT_ROWS.items()}
         yield "evidence by asset", verdict["evidence"]
         yield "evidence by file", file_evidence(verdict)
+        yield "files by what was compared", compared_files(verdict)
         yield "not compared", verdict["not_compared"]
         yield "not carried", not_carried(verdict)

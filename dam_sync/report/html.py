@@ -12,10 +12,12 @@ from dam_sync.model.wording import agreed, counted
 from dam_sync.report.terminal import TITLES, duration
 from dam_sync.report.verdict import (
     COLUMNS,
+    COMPARED,
     DIFFERENCES,
     NOT_CARRIED,
     VERDICT_ROWS,
     called,
+    compared_files,
     explained,
     file_evidence,
     grouped,
@@ -58,6 +60,7 @@ def render_html(
     sections = [(name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS]
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
     words |= {"NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried}
+    words |= {"COMPARED": COMPARED, "compared_files": compared_files}
     words |= {"kinds": DIFFERENCES, "explained": explained, "example": called}
     words |= {"rehearsal": rehearsal, "verification": verification}
     title = "Rehearsal" if rehearsal else TITLES[report["kind"]]

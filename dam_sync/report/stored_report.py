@@ -106,6 +106,7 @@ class VerdictBody(TypedDict):
     bytes: int
     evidence: dict[str, int]
     files: dict[str, dict[str, int]]
+    compared: dict[str, int]
     not_compared: dict[str, int]
     not_carried: dict[str, int]
     differences: list[tuple[str, str, DifferenceLine]]

@@ -12,10 +12,12 @@ from rich.table import Table
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
 from dam_sync.report.verdict import (
     COLUMNS,
+    COMPARED,
     DIFFERENCES,
     NOT_CARRIED,
     VERDICT_ROWS,
     called,
+    compared_files,
     explained,
     file_evidence,
     grouped,
@@ -144,6 +146,7 @@ def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, s
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
     _pairs(console, "Evidence by asset", verdict["evidence"])
     _pairs(console, "Evidence by file", file_evidence(verdict))
+    _pairs(console, COMPARED, compared_files(verdict))
     for title, extra in DIFFERENCES:
         rows = [row for group in grouped(verdict, extra=extra) for row in group.rows(names)]
         _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS, more=everything)

@@ -10,6 +10,7 @@ from dam_sync.model.wording import counted
 from dam_sync.report.loss_words import part_in_words
 
 COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
+COMPARED = "Files by what was compared, each read as one version, at the time of this verification"
 NOT_CARRIED = "Not carried, as a run reported: no call changes it at the target"
 DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
 VERDICT_ROWS = {
@@ -75,6 +76,11 @@ def explained(verdict: Mapping[str, Any]) -> list[str]:
 def not_carried(verdict: Mapping[str, Any]) -> dict[str, int]:
     """Assets by what of them no call changes at the target, in words. A verdict of an older release has none."""
     return {part_in_words(path): number for path, number in sorted(verdict.get("not_carried", {}).items())}
+
+
+def compared_files(verdict: Mapping[str, Any]) -> dict[str, int]:
+    """Number of files by what was compared with what. A verdict of an older release has none."""
+    return dict(sorted(verdict.get("compared", {}).items()))
 
 
 def file_evidence(verdict: Mapping[str, Any]) -> dict[str, int]:

@@ -79,7 +79,7 @@ class Candidates(ScratchDatabase):
     def put(self, match: CandidateMatch) -> None:
         """Store a match; several of one source asset make all of them ambiguous."""
         row = (match.source, match.target, match.how, match.certain, match.reason, match.filename)
-        differs = "\n".join(match.differs)
+        differs = to_text(list(match.differs))
         self._db.execute("INSERT OR REPLACE INTO matched VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, differs))
 
     def of(self, source: str) -> list[CandidateMatch]:
@@ -109,7 +109,7 @@ class Candidates(ScratchDatabase):
     def _matches(self, which: str, value: str | bool) -> Iterator[CandidateMatch]:
         chosen = f"SELECT * FROM matched WHERE {which} ORDER BY source, target"
         for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (value,)):
-            paths = tuple(differs.split("\n")) if differs else ()
+            paths = tuple(from_text(differs))
             yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
 
     def mark_linked(self, targets: Iterable[str]) -> None:

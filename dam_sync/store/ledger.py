@@ -44,9 +44,9 @@ class Ledger(Repository):
         chosen = select(LEDGER.c.operation).where(LEDGER.c.run == run)
         return await self._read(lambda c: sum(writes(name) for name in c.execute(chosen).scalars()))
 
-    async def has_written(self, run: int, operation: str) -> bool:
-        """Whether a run did this."""
-        chosen = select(LEDGER.c.seq).where(LEDGER.c.run == run, LEDGER.c.operation == operation).limit(1)
+    async def has_written(self, run: int, *operations: str) -> bool:
+        """Whether a run did one of these."""
+        chosen = select(LEDGER.c.seq).where(LEDGER.c.run == run, LEDGER.c.operation.in_(operations)).limit(1)
         return await self._read(lambda c: c.execute(chosen).scalar() is not None)
 
     async def gc(self, before: str) -> int:

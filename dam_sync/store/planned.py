@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
+from dam_sync.model.joined_names import joined
 from dam_sync.store.base import Repository, from_text
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, PLANNED, SEEN, WORK
@@ -131,7 +132,7 @@ def digest_of_rows(rows: Iterable[tuple[str, str]]) -> str:
     """A digest of these assets and revisions, whatever their order."""
     total = 0
     for asset, revision in rows:
-        total += int.from_bytes(hashlib.sha256(f"{asset}\0{revision}".encode()).digest()[:16], "big")
+        total += int.from_bytes(hashlib.sha256(joined((asset, revision), "\0").encode()).digest()[:16], "big")
     return f"{total % WHOLE:032x}"
 
 

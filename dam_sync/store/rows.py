@@ -164,6 +164,11 @@ class Counterpart:
         """What it is the counterpart of."""
         return self.part, self.scope, self.source
 
+    @property
+    def is_mixed_up(self) -> bool:
+        """Whether an earlier release took another term for this one: their labels, joined by a slash, are the same."""
+        return self.part == TERM and self.origin != self.name and "/".join(self.origin) == "/".join(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class ConflictRow:

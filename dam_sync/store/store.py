@@ -36,6 +36,7 @@ from dam_sync.store.file.database import (
 )
 from dam_sync.store.file.restored import forget_place, is_restored, note_place
 from dam_sync.store.file.threads import ReaderThread
+from dam_sync.store.former_names import FormerNames
 from dam_sync.store.hints import HintRepository
 from dam_sync.store.journal import JournalRepository
 from dam_sync.store.ledger import Ledger
@@ -81,6 +82,7 @@ class SqlStore(
     StoryRepository,
     UndoRepository,
     CounterpartRepository,
+    FormerNames,
     WaveRepository,
     WorkerRepository,
     Ledger,

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, func, or_, select, union_all
 from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
+from dam_sync.model.journal_names import of_owner
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.journal import ASSET_SCOPE
@@ -176,7 +177,7 @@ def _writes(source: str, target: str) -> Any:
     """Its own rows, those of its relations, and those of bulk memberships that name it."""
     operation, changes = LEDGER.c.operation, LEDGER.c.changes
     mine = [LEDGER.c.asset == source]
-    mine += [operation.startswith(f"{kind}:{source}:", autoescape=True) for kind in ("relate", "unrelate")]
+    mine += [operation.startswith(prefix, autoescape=True) for prefix in of_owner(source)]
     if target:
         mine.append(and_(operation.startswith("place:"), changes.contains(f'"{target}"', autoescape=True)))
     return select(LEDGER).where(or_(*mine)).order_by(LEDGER.c.seq)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from dam_sync.model.ports import Stream
+from dam_sync.model.validator import Validator
 from dam_sync.transfer.download import Opener
 
 
@@ -15,9 +16,9 @@ class ArrivalCounter:
         self._opener = opener
         self.bytes = 0
 
-    async def open(self, offset: int) -> Stream:
+    async def open(self, offset: int, validator: Validator) -> Stream:
         """See `Opener`."""
-        return _Counted(await self._opener(offset), self)
+        return _Counted(await self._opener(offset, validator), self)
 
 
 class _Counted:
@@ -33,6 +34,11 @@ class _Counted:
     def total(self) -> int | None:
         """See `Stream.total`."""
         return self._stream.total
+
+    @property
+    def validator(self) -> Validator:
+        """See `Stream.validator`."""
+        return self._stream.validator
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         at = self._stream.start

@@ -1,4 +1,5 @@
-"""Bytes of a file in order, across broken connections and renewed links, checked for length on the way."""
+"""Bytes of one version of a file in order, across broken connections and renewed links, checked for length on the
+way."""
 
 from __future__ import annotations
 
@@ -6,14 +7,25 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dam_sync.model.errors import ContractBroken, IntegrityError, Transient
+from dam_sync.model.errors import (
+    ContractBroken,
+    FileReplaced,
+    IntegrityError,
+    InternalError,
+    OtherVersion,
+    Transient,
+)
 from dam_sync.model.ports import Stream
+from dam_sync.model.validator import NO_VALIDATOR, Sameness, Validator
 
-Opener: TypeAlias = Callable[[int], Awaitable[Stream]]
-"""Opens the file at an offset; called again after a break, so it renews expired links itself."""
+Opener: TypeAlias = Callable[[int, Validator], Awaitable[Stream]]
+"""Opens the file at an offset, wanting the rest of this version; called again after a break, so it renews expired links
+itself."""
 
 TRIES = 5
 LENGTH_TRIES = 3
+UNKNOWN_VERSION = "unknown version"  # the code of what cannot be shown to be one version
+BEGINNINGS = 4  # of one file whose bytes turn out to be of several versions, before it is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +34,7 @@ class EmptyStream:
 
     start: int
     total: int | None
+    validator: Validator = NO_VALIDATOR
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -33,6 +46,34 @@ class EmptyStream:
         """Nothing is open."""
 
 
+@dataclass(slots=True)
+class OneVersion:
+    """The version of a file of which every byte has to be: that of the first response. The only place that decides
+    whether two responses belong together.
+
+    Where a validator is not strong, nothing shows that a second response is of the same version, whatever its size.
+    """
+
+    name: str
+    validator: Validator = NO_VALIDATOR
+    known: bool = False
+
+    def begin(self, stream: Stream) -> None:
+        """No byte was taken before this response: it says which version is read."""
+        self.validator, self.known = stream.validator, True
+
+    def expect(self, stream: Stream) -> None:
+        """Raises OtherVersion unless the response is of this version."""
+        match self.validator.compare(stream.validator):
+            case Sameness.SAME:
+                return
+            case Sameness.OTHER:
+                raise OtherVersion(f"{self.name} was replaced at the service while it was read")
+            case Sameness.UNKNOWN:
+                text = f"{self.name} was read in two parts, and nothing shows that they are of the same version of it"
+                raise OtherVersion(text, code=UNKNOWN_VERSION)
+
+
 class Download:
     """One forward pass over a file from `position` on. `size` is taken from the first response if unknown.
 
@@ -42,12 +83,22 @@ class Download:
     response that announces another length than expected, or than the previous one, may be a page of a proxy: it is
     requested again. Raises IntegrityError after LENGTH_TRIES such responses in a row, and at once if there are more
     bytes than the file should have.
+
+    All bytes are of one version of the file: the one that `version` knows, otherwise that of the response whose bytes
+    are taken first. Raises OtherVersion where a later response is of another one, or does not say; then `begin_again`.
     """
 
-    def __init__(self, opener: Opener, name: str, size: int | None, position: int = 0) -> None:
-        self._opener, self._name = opener, name
+    def __init__(
+        self, opener: Opener, name: str, size: int | None, position: int = 0, version: OneVersion | None = None
+    ) -> None:
+        self._opener, self._name, self._expected = opener, name, size
         self.size = size
+        self.version = OneVersion(name) if version is None else version
+        self._fixed = version is not None
         self._doubtful = size is None  # an empty response may be one that lost its body
+        self._beginnings = 1
+        self._last_break: Transient | None = None
+        self._waiting: Stream | None = None  # opened, and not read from yet
         self.position = position
         self._blocks = self._run()
 
@@ -60,30 +111,90 @@ class Download:
     async def aclose(self) -> None:
         """Release the connection; safe to repeat."""
         await self._blocks.aclose()
+        await self._leave()
+
+    async def begin(self) -> Validator:
+        """Open the file; the validator of the version that comes. Nothing is read. Raises as reading does."""
+        if self._waiting is None:
+            self._waiting = await self._next()
+        return self.version.validator
+
+    def keep_to_version(self) -> OneVersion:
+        """From now on only that of `begin`: somebody else reads the same file."""
+        self._fixed = True
+        return self.version
+
+    async def begin_again(self, replaced: OtherVersion) -> None:
+        """Read from the first byte, whichever version comes now. Raises the last error after BEGINNINGS."""
+        await self._blocks.aclose()
+        if self._beginnings == BEGINNINGS:
+            raise self._given_up(replaced)
+        self._beginnings += 1
+        self.size, self._doubtful = self._expected, self._expected is None
+        self.position, self.version = 0, OneVersion(self._name)
+        self._blocks = self._run()
+
+    def _given_up(self, replaced: OtherVersion) -> Transient | FileReplaced:
+        """Where no response said which version it is of, it was the connection that never held long enough."""
+        if self._last_break is not None and replaced.code == UNKNOWN_VERSION:
+            return self._last_break
+        text = f"{replaced.message}: {self._beginnings} times in a row"
+        return FileReplaced(text, code=replaced.code, hint=replaced.hint)
+
+    async def _leave(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            await waiting.aclose()
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
-        fruitless = other = 0
-        if 0 < self.position == self.size:
-            return
-        while fruitless < TRIES:
+        fruitless = 0
+        while fruitless < TRIES and not 0 < self.position == self.size:
             before, broken = self.position, None
-            stream = await self._opener(self.position)
+            stream = await self._next()
             try:
-                other = 0 if self._fits(stream, last=other + 1 == LENGTH_TRIES) else other + 1
-                if other:
-                    continue
                 async for block in self._fresh(stream):
                     yield block
             except Transient as error:
-                broken = error
+                self._last_break = broken = error
             finally:
-                await stream.aclose()
+                if stream is not self._waiting:
+                    await stream.aclose()
             if self._ended(broken):
                 return
             fruitless = 0 if self.position > before else fruitless + 1
             if broken is not None and fruitless == TRIES:
                 raise broken
-        raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes arrived", code="length")
+        if self.position != self.size:
+            raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes arrived", code="length")
+
+    async def _next(self) -> Stream:
+        """The next response, of the known length and of the version that is read."""
+        for attempt in range(1, LENGTH_TRIES + 1):
+            stream, self._waiting = self._waiting, None
+            stream = stream or await self._opener(self.position, self.version.validator)
+            try:
+                if self._fits(stream, last=attempt == LENGTH_TRIES):
+                    self._admit(stream)
+                    return stream
+            except BaseException:
+                if stream is not self._waiting:
+                    await stream.aclose()
+                raise
+            await stream.aclose()
+        raise InternalError(f"{self._name}: no response, and no error")
+
+    def _admit(self, stream: Stream) -> None:
+        """Raises OtherVersion unless its bytes belong to those that were taken. One that begins with the first byte of
+        another version is kept, to be read when reading begins again."""
+        if not self.version.known or (self.position == 0 and not self._fixed):
+            self.version.begin(stream)
+            return
+        try:
+            self.version.expect(stream)
+        except OtherVersion:
+            if stream.start == 0 and not self._fixed:
+                self._waiting = stream
+            raise
 
     async def _fresh(self, stream: Stream) -> AsyncGenerator[bytes, None]:
         """The bytes of the stream beyond the position; raises IntegrityError if there are more than the file should
@@ -110,7 +221,9 @@ class Download:
             return True
         if last:
             text = f"{self._name} should have {self.size} bytes but has {stream.total}"
-            raise IntegrityError(text, code="length", hint="it may have changed meanwhile: run the same command again")
+            hint = "it may have changed meanwhile: run the same command again"
+            wrong = OtherVersion if self._expected is None else IntegrityError
+            raise wrong(text, code="length", hint=hint)
         return False
 
     def _ended(self, broken: Transient | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Self
 from dam_sync.model.asset import FileLink, FileRef
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.ports import Content
-from dam_sync.transfer.content import media_type_of
+from dam_sync.transfer.described import media_type_of
 
 OpenContent = Callable[[], AbstractAsyncContextManager[Content]]
 
@@ -47,6 +47,10 @@ class LinkedContent:
     def digests(self) -> Mapping[str, str]:
         """See `Content.digests`."""
         return self._file.digests if self._content is None else self._content.digests
+
+    async def version(self) -> str:
+        """See `Content.version`."""
+        return await (await self.unlinked()).version()
 
     async def read(self, start: int, stop: int) -> bytes:
         """See `Content.read`."""

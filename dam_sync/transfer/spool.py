@@ -34,6 +34,11 @@ class SpoolFile:
         with _explained(self._path.parent):
             await self._file.flush()
 
+    async def clear(self) -> None:
+        """Forget what was appended, to begin again."""
+        await self._file.seek(0)
+        await self._file.truncate()
+
     async def read(self, start: int, stop: int) -> bytes:
         """The bytes [start, stop), fewer if the file is shorter; several callers may read at once, even after somebody
         has removed the file."""

@@ -1,7 +1,7 @@
 """Three ways to upload; a service supplies the requests and the bounds, this module the order and the memory.
 
 Each records what it did in `journal`, so that a broken upload resumes where it stopped. Sessions belong to one
-file: if the file or its division into parts has changed, or the session ended, the upload starts over.
+version of one file: if that or its division into parts has changed, or the session ended, the upload starts over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 from dam_sync.transfer.part_sender import Blocks, Put, send_bounded
-from dam_sync.transfer.upload_session import FINISH, UploadSession, bytes_of, source_of
+from dam_sync.transfer.upload_session import FINISH, UploadSession, described, is_of, source_of
 
 TRIES = 5
 Deliver: TypeAlias = Callable[[Sequence[Part], Put], Awaitable[None]]
@@ -85,13 +85,14 @@ async def send_single(
     """
 
     source = source_of(content)
-    if (known := await journal.get(name)) is not None and known["source"] != source:
-        await journal.discard(name)  # recorded for another file
+    if (known := await journal.get(name)) is not None and not await is_of(known, content, source):
+        await journal.discard(name)  # recorded for another file, or for another version of it
 
     async def call() -> Json:
+        about = await described(content)
         handle = await send(content)
         await CheckedContent.of(content)  # no handle of wrong bytes is returned
-        return {"source": source, "bytes": bytes_of(content), "handle": handle}
+        return {**about, "handle": handle}
 
     recorded = await journal.run(name, call, ttl=ttl, idempotent=True)
     return recorded["handle"]

@@ -13,6 +13,7 @@ from dam_sync.model.values import Json
 from dam_sync.transfer.checked import CheckedContent
 
 FINISH = "finish"
+UNDISTINGUISHED = "undistinguished"  # a `Content.version()` of which nothing is known
 
 
 def source_of(content: Content) -> str:
@@ -25,10 +26,37 @@ def bytes_of(content: Content) -> str:
     return digest_of([content.size, dict(content.digests)])
 
 
+async def described(content: Content) -> Json:
+    """What an upload records of the file that it sends, to be continued with the same version of it only."""
+    return {"source": source_of(content), "bytes": bytes_of(content), "version": await content.version()}
+
+
+async def is_of(record: Json, content: Content, source: str) -> bool:
+    """Whether what was recorded is of this file, and of this version of it. An older release recorded no version: what
+    it sent of a large file is not continued."""
+    if record.get("source") != source:
+        return False
+    return _is_of_version(record, await content.version())
+
+
+async def was_sent_other(content: Content, journal: Journal, name: str) -> bool:
+    """Whether what was begun to be sent as `name` is another file than this one, or another version of it."""
+    record = await journal.get(name) or await journal.get(f"{name}:begin")
+    if not isinstance(record, dict):
+        return False
+    return record["source"].partition("/")[0] != source_of(content) or not _is_of_version(
+        record, await content.version()
+    )
+
+
+def _is_of_version(record: Json, version: str) -> bool:
+    return bool(version != UNDISTINGUISHED and version == record.get("version", ""))
+
+
 async def was_sent(content: Content, journal: Journal, name: str) -> bool:
     """Whether `upload.send_single` or `send_parts` began to send these bytes as `name`, with whatever file name."""
     record = await journal.get(name) or await journal.get(f"{name}:begin")
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or not _is_of_version(record, await content.version()):
         return False
     known = record.get("bytes")  # absent from a state of an older release
     return bool(known == bytes_of(content) if known else record["source"].partition("/")[0] == source_of(content))
@@ -46,10 +74,11 @@ class UploadSession:
     async def open(
         self, content: Content, parts: int, begin: Call, abort: Callable[[Json], Awaitable[None]] | None
     ) -> Json:
-        """The ticket of the session recorded for this file and this division into parts, or of a new one."""
+        """The ticket of the session recorded for this version of the file and this division into parts, or of a new
+        one."""
         source = f"{source_of(content)}/{parts}"
         before = await self._journal.get(f"{self._name}:begin")
-        if before is not None and before["source"] != source:
+        if before is not None and not await is_of(before, content, source):
             self.ticket = before["ticket"]
             await self.abort(abort)
         fresh = False
@@ -57,7 +86,7 @@ class UploadSession:
         async def call() -> Json:
             nonlocal fresh
             fresh = True
-            return {"source": source, "bytes": bytes_of(content), "ticket": await begin()}
+            return {**await described(content), "source": source, "ticket": await begin()}
 
         record = await self._journal.run(f"{self._name}:begin", call, ttl=self._ttl, idempotent=True)
         self.ticket, self.resumed = record["ticket"], not fresh

@@ -17,7 +17,7 @@ from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.values import Json
 from dam_sync.report.remaining import RemainingTime
 from dam_sync.watch.metrics import health_of
-from dam_sync.watch.scheduler import RunResult
+from dam_sync.watch.scheduler import RunResult, whole_error
 from dam_sync.watch.timetable import LATEST
 from dam_sync.watch.watched_job import WatchedJob
 
@@ -63,7 +63,8 @@ class ShownWatchedJob:
         """See `ShownJob`."""
         health: dict[str, Json] = health_of([self._job])["jobs"][0]
         moments = [moment.isoformat(timespec="seconds") for moment in self._next_runs()]
-        return {**health, "next_runs": moments, "ended_run": False}
+        error = whole_error(self._job.record.error)
+        return {**health, "error": error, "next_runs": moments, "ended_run": False}
 
     def _next_runs(self) -> Iterator[datetime]:
         """As scheduled, provided that each run is complete before the next one."""

@@ -33,6 +33,7 @@ class RunResult(StrEnum):
     BLOCKED = "blocked"  # waits for a person
 
 
+WHICH = "`dam-sync status JOB` says which, and what to do"
 KEPT = ("failures", "chance", "pause", "error", "parked")
 USED_UP = {DAILY_BUDGET: RunResult.BUDGET, MONTHLY_ALLOWANCE: RunResult.ALLOWANCE}
 RESUMED = frozenset({RunResult.RUNNING, RunResult.INTERRUPTED})
@@ -127,7 +128,7 @@ def decide(timetable: Timetable, record: WatchRecord, now: datetime) -> Decision
     """When the next run of a job begins. Occurrences missed meanwhile are one occurrence that is due now."""
     record = record.rebased(now)
     if record.result is RunResult.BLOCKED:
-        return Decision(None, f"waits for you: {one_line(record.error)}")
+        return Decision(None, f"waits for you: {(reported_error(record.error) or {}).get('message', '')}")
     due, reason = _due(timetable, record)
     opening = timetable.opening(max(due, now))
     return Decision(due, reason) if opening <= now else Decision(opening, _limited(reason, opening, max(due, now)))
@@ -143,11 +144,24 @@ def one_line(error: Mapping[str, Json], part: str = "message") -> str:
     return prefix + " ".join((first, "; ".join(others)) if others else (first,))
 
 
-def reported_error(error: Mapping[str, Json]) -> Json:
-    """The error of a run, for pages and notifications; None without an error."""
+def whole_error(error: Mapping[str, Json]) -> Json:
+    """The error of a run for its operator; None without an error."""
     return (
         {"error": error.get("error", ""), "message": one_line(error), "hint": error.get("hint", "")} if error else None
     )
+
+
+def reported_error(error: Mapping[str, Json]) -> Json:
+    """The error of a run for notifications and for pages without a key, which more people read than see the assets: it
+    names none of them, and no value; None without an error."""
+    if not error:
+        return None
+    told = {**error, "asset": ""}
+    if error.get("public"):
+        told["message"] = error["public"]
+    elif error.get("asset"):
+        told |= {"message": f"{error.get('error', '')} about one asset", "hint": WHICH}
+    return {"error": error.get("error", ""), "message": one_line(told), "hint": told.get("hint", "")}
 
 
 def _limited(reason: str, opening: datetime, due: datetime) -> str:

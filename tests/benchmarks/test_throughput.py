@@ -26,6 +26,7 @@ from dam_sync.http.transport import NetworkTransport
 from dam_sync.model.asset import FileRef
 from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.ports import Stream
+from dam_sync.model.validator import Validator
 from dam_sync.transfer.content import MemoryBudget, content_of
 from dam_sync.transfer.upload import send_parts
 from tests.support.measuring.printed_table import show
@@ -165,8 +166,8 @@ async def _copied(folder: Path, source: str, target: str, wanted: frozenset[str]
     transports = NetworkTransport(tls), NetworkTransport(tls)
     async with client_of(source, transport=transports[0]) as reader, client_of(target, transport=transports[1]) as to:
 
-        async def opened(offset: int) -> Stream:
-            return await reader.stream(Request("GET /file", "GET", f"/{SIZE}"), offset)
+        async def opened(offset: int, validator: Validator) -> Stream:
+            return await reader.stream(Request("GET /file", "GET", f"/{SIZE}"), offset, validator)
 
         file, budget = FileRef("1", "film.mov", SIZE), MemoryBudget(128 * MIB)
         async with content_of(opened, file, spool=folder, budget=budget, single_bytes=0, wanted=wanted) as content:

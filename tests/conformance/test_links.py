@@ -10,6 +10,7 @@ from dam_sync.http.redaction import redact
 from dam_sync.model.asset import AssetId
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected
+from dam_sync.model.exposure import audience_of
 from dam_sync.model.public_link import is_signed, plain_url
 from dam_sync.model.service import Service
 from tests.conformance.tenant import Tenant
@@ -27,6 +28,14 @@ async def test_a_published_asset_has_links_that_last(tenant: Tenant, source: Ser
         assert not is_signed(url)
         assert redact(url) == url
     assert await tenant.connect(read_only=True).public_links(tenant.of_catalogue(1)) == links
+
+
+async def test_who_sees_a_published_asset_is_what_a_reading_says(tenant: Tenant, source: Service) -> None:
+    for number in (1, 2, 3, 4):
+        asset = tenant.of_catalogue(number)
+        found, read = await source.published(asset), await source.fetch(asset)
+        assert audience_of(found.asset) == audience_of(read)
+        assert found.links == await source.public_links(asset)
 
 
 async def test_an_unknown_asset_has_none(source: Service) -> None:

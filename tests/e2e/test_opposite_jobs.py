@@ -6,16 +6,19 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dam_sync.api.adopt import Adoption, adopt_job
+from dam_sync.api.jobs import run_job
 from dam_sync.model.errors import SafetyStop
 from tests.support.jobs import small_jobs
-from tests.support.jobs.any_pair import Pair, any_pair, asked_of, joined, living, moved, planned, ran
+from tests.support.jobs.any_pair import any_pair, asked_of, joined, living, moved, planned, ran
 from tests.support.jobs.folder_jobs import side_of
+from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS, everything, receiving
-from tests.support.pairs import ids, pairs
+from tests.support.pairs import EVERYTHING, ids, pairs
 from tests.support.services.profiles import profile_of
 
 BACK_MARKS = "backkey"  # the field of the first tenant for the markers of the job that leads back
@@ -34,14 +37,32 @@ def library(source: str, target: str, many: int = 0) -> list[dict[str, object]]:
     return [*(row for row in rows if row["record"] != "asset"), field, *kept, *alike]
 
 
+def without_marker(pair: Pair) -> None:
+    """The mapping of a job that writes none."""
+    path = pair.folder / "mapping.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if "marker: true" not in line]
+    assert len(kept) == len(lines) - 1
+    path.write_text("\n".join([*kept, "marker: none", ""]), encoding="utf-8")
+
+
 @contextmanager
-def there_and_back(tmp_path: Path, source: str, target: str, many: int = 0) -> Iterator[tuple[Pair, Pair]]:
-    """A job that ran, and one in the other direction."""
+def there_and_back(
+    tmp_path: Path, source: str, target: str, many: int = 0, *, marked: bool = True
+) -> Iterator[tuple[Pair, Pair]]:
+    """A job that ran, and one in the other direction. marked: whether the first one wrote markers."""
     with any_pair(tmp_path / "there", source, target, library(source, target, many), receiving(), OWN_MARKS) as there:
+        if not marked:
+            without_marker(there)
         ran(there)
         first, second = there.source, there.target
         sides = side_of(target, second, asked_of(target)), side_of(source, first, {})
         yield there, joined(tmp_path / "back", *sides, (second, first), BACK_MARKS)
+
+
+def accepted(pair: Pair) -> dict[str, Any]:
+    """The report of a run with `--accept-changes`."""
+    return asyncio.run(run_job(pair.job, small_jobs.options(accept_changes=True))).as_json()
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids(PAIRS))
@@ -49,8 +70,12 @@ def test_what_a_job_moved_is_not_moved_back_but_linked(tmp_path: Path, source: s
     with there_and_back(tmp_path, source, target) as (there, back):
         twins, before = moved(there).twins, sorted(living(back.target))
         assert len(twins) >= FEW - 1
-        assert planned(back)["counts"].get("created", 0) == 0
-        assert ran(back)["counts"]["created"] == 0
+        for command in (planned, ran):
+            with pytest.raises(SafetyStop, match="another job made") as stopped:
+                command(back)
+            assert stopped.value.hint.startswith("`adopt JOB`")
+        assert sorted(living(back.target)) == before
+        assert accepted(back)["counts"]["created"] == 0
         assert set(moved(back).parked.values()) == {"came from the target"}
         assert sorted(living(back.target)) == before
         linked = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
@@ -67,7 +92,7 @@ def test_a_run_that_stopped_for_it_continues_once_adopt_linked_them(tmp_path: Pa
     with there_and_back(tmp_path, "b_documents", "e_profiles", many=FIRST) as (there, back):
         twins, before = moved(there).twins, sorted(living(back.target))
         with pytest.raises(SafetyStop, match="came from the target"):
-            ran(back)
+            accepted(back)
         counts = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
         assert counts["linked by marker of the other direction"] == len(twins)
         assert ran(back)["counts"]["created"] == 0
@@ -85,3 +110,29 @@ def test_what_was_linked_at_once_is_neither_read_again_nor_written(tmp_path: Pat
         assert again["operations"] == {}
         assert not [note for note in again["notes"] if "read again" in note]
         assert [{**row} for row in back.target.assets] == before
+
+
+def test_the_target_is_known_by_what_it_has_where_the_other_job_called_it_differently(tmp_path: Path) -> None:
+    with there_and_back(tmp_path, "b_documents", "e_profiles") as (there, back):
+        twins, before = moved(there).twins, sorted(living(back.target))
+        text = back.job.read_text(encoding="utf-8")
+        back.job.write_text(text.replace(back.target.url, back.target.url.replace("127.0.0.1", "localhost")))
+        for command in (planned, ran):
+            with pytest.raises(SafetyStop, match="another job made"):
+                command(back)
+        assert accepted(back)["counts"]["created"] == 0
+        counts = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
+        assert counts["linked by marker of the other direction"] == len(twins)
+        assert sorted(living(back.target)) == before
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS if EVERYTHING else PAIRS[:1])
+def test_without_markers_a_job_in_the_other_direction_stops_by_the_files(
+    tmp_path: Path, source: str, target: str
+) -> None:
+    with there_and_back(tmp_path, source, target, marked=False) as (_, back):
+        before = sorted(living(back.target))
+        with pytest.raises(SafetyStop, match="files already") as stopped:
+            ran(back)
+        assert "adopt JOB --by-file" in stopped.value.hint
+        assert sorted(living(back.target)) == before

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
-from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
+from dam_sync.api.bootstrap import MEMORY_FOR_FILES, both_sides, connect
 from dam_sync.api.emulation.emulator_process import emulate_arguments, emulated
 from dam_sync.api.emulation.rehearsal_source import RehearsedConnector
 from dam_sync.api.emulation.sandbox import Emulated
@@ -56,7 +56,8 @@ async def rehearse_job(path: Path | JobConfig, options: RunOptions, asked: Rehea
         raise ConfigError(f"the target {job.target.kind} has no emulator to rehearse with", hint=hint)
     prove_writable(options.html, "the report")
     options.progress.begin("reading the target")
-    wanted = await _layout(job, options)
+    async with both_sides(job, options) as sides:  # stops where the job itself would
+        wanted = await layout_of(sides.target)
     connectors = dict(options.connectors or discover())
     connectors[job.source.kind] = RehearsedConnector.of(
         connectors[job.source.kind], job.source.base_url, share, placeholders=asked.placeholders

@@ -12,6 +12,7 @@ from dam_sync.model.connector import Connector, Context
 from dam_sync.model.ports import Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.service import Batch, Cursor, Service, Shard
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 
 BLOCK = bytes(1 << 20)
 UNKNOWN_SIZE = 1024  # bytes in place of a file whose size the source does not state
@@ -61,11 +62,11 @@ def rehearsed(service: Any, share: float, *, placeholders: bool) -> Callable[[Co
             found: Asset = await super().fetch(asset)
             return without_digests(found) if placeholders else found
 
-        async def open(self, file: FileRef, offset: int = 0) -> Stream:
+        async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
             """See `Service.open`."""
             if placeholders:
                 return Placeholder(UNKNOWN_SIZE if file.size is None else file.size, offset)
-            stream: Stream = await super().open(file, offset)
+            stream: Stream = await super().open(file, offset, validator)
             return stream
 
     return RehearsalSource
@@ -82,7 +83,9 @@ def without_digests(asset: Asset) -> Asset:
 
 
 class Placeholder:
-    """A `Stream` of zeros."""
+    """A `Stream` of zeros, which are always the same."""
+
+    validator = Validator(tag="zeros")
 
     def __init__(self, size: int, offset: int) -> None:
         self.total, self.start = size, offset

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
 from dam_sync.model.asset import Placement
-from dam_sync.model.schema import AssetType, Field, Schema, Vocabulary
+from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
 from dam_sync.model.wording import counted
@@ -125,8 +125,17 @@ def _field_record(known: Field) -> Record:
     flags = {name: getattr(known, name) for name in ("multiple", "localized", "required", "editable")}
     record = {"record": "field", "key": known.key, "kind": known.kind.value, "label": known.label, **flags}
     record |= {"types": sorted(known.types), "max_length": known.max_length, "vocabulary": known.vocabulary}
-    cells = [{"key": cell, "kind": "text", "types": sorted(known.types)} for cell in sorted(known.cells)]
+    cells = [
+        {"key": cell, "kind": _cell_kind(known, cell).value, "types": sorted(known.types)}
+        for cell in sorted(known.cells)
+    ]
     return record | ({"fields": cells, "columns": cells} if cells else {})
+
+
+def _cell_kind(known: Field, cell: str) -> FieldKind:
+    """A cell with a vocabulary is a text: no record of a cell names one."""
+    kind = known.cell_kinds.get(cell, FieldKind.TEXT)
+    return FieldKind.TEXT if kind is FieldKind.TERM else kind
 
 
 def _listed(value: object) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from dam_sync.api.atomic_io import csv_file
 from dam_sync.api.bootstrap import reading_of_job
@@ -18,7 +19,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import PIN_COLUMNS, MappingDocument
-from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, path_text
+from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, path_text, pin_keys
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
@@ -29,6 +30,10 @@ COLUMNS = ("vocabulary", "source", "id", "assets", "found_by", "target", "candid
 SAMPLE = "2000"
 NEEDED = ("vocabulary", "source", "decision")
 WRITE_ONE = "write a sheet with `map sheet JOB -o FILE` and fill in its column `decision`"
+
+
+TermName: TypeAlias = tuple[str, str]
+"""The id of a term, or its path or label if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,8 @@ class SheetRow:
 class CountingIndex(TermIndex):
     """Terms of the target that remember what was looked for: how often, and as which term, by `Matching` and key."""
 
-    asked: Counter[tuple[int, str]] = field(default_factory=Counter)
-    sought: dict[tuple[int, str], Term] = field(default_factory=dict)
+    asked: Counter[tuple[int, TermName]] = field(default_factory=Counter)
+    sought: dict[tuple[int, TermName], Term] = field(default_factory=dict)
 
     def find(self, term: Term, ways: Matching) -> Term | None:
         """See `TermIndex.find`."""
@@ -141,10 +146,12 @@ async def import_sheet(
         for line, row in rows:
             if row["source"] is None:
                 raise ConfigError(f"{sheet}:{line}: the line has fewer cells than the first one", hint=WRITE_ONE)
-            name, source, decision = (unguarded(row[column] or "").strip() for column in NEEDED)
+            name, source, decision, identity = (unguarded(row.get(column) or "").strip() for column in (*NEEDED, "id"))
             if decision:
-                _refuse(f"{sheet}:{line}", crosswalk, indexes, name, decision, kept.taken)
-                decided.setdefault(name, {})[source] = decision
+                place = f"{sheet}:{line}"
+                _refuse(place, crosswalk, indexes, name, decision, kept.taken)
+                terms = kept.terms["source"].get(crosswalk.rules[name].source, ())
+                decided.setdefault(name, {})[_pin_key(place, terms, source, identity)] = decision
     written: dict[Path, int] = {}
     files = {name: folder / (document.body.vocabularies[name].pins or _new_pins(name)) for name in decided}
     new = {name: file for name, file in files.items() if not document.body.vocabularies[name].pins}
@@ -184,12 +191,28 @@ def _refuse(
     rule = crosswalk.rules.get(name)
     if rule is None:
         raise ConfigError(f"{place}: the mapping has no vocabulary {name!r}", hint=WRITE_ONE)
-    if TermIndex.find(indexes[rule.target], Term("?", "?"), Matching(("pin",), {"?": decision})) is None:
+    meant = indexes[rule.target].named(decision)
+    if len(meant) > 1:
+        paths = " or ".join(path_text(term) or path_text(replace(term, path=(term.label,))) for term in meant)
+        message = f"{place}: {decision!r} means several terms of the target's {rule.target}"
+        raise ConfigError(message, hint=f"write the path of the one that is meant: {paths}")
+    if not meant:
         hint = (
             "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates; "
             f"if the term was added since {timestamp_text(taken)}, when the target was read, add --refresh"
         )
         raise ConfigError(f"{place}: the target's {rule.target} has no term {decision!r}", hint=hint)
+
+
+def _pin_key(place: str, terms: Iterable[Term], source: str, identity: str) -> str:
+    """What calls the term of a row, and no other one of the source. Raises ConfigError if nothing does."""
+    called = [term for term in terms if source in pin_keys(term)]
+    if not identity or len({_key(term) for term in called}) < 2:
+        return source
+    if sum(identity in pin_keys(term) for term in called) == 1:
+        return identity
+    hint = "give one of them another label at the source, or create the term at the target by hand"
+    raise ConfigError(f"{place}: both {source!r} and the id {identity!r} mean several terms of the source", hint=hint)
 
 
 def _counting(kept: KeptSample, vocabulary: str) -> CountingIndex:
@@ -199,8 +222,8 @@ def _counting(kept: KeptSample, vocabulary: str) -> CountingIndex:
     return index
 
 
-def _key(term: Term) -> str:
-    return term.id or _text(term)
+def _key(term: Term) -> TermName:
+    return term.id, "" if term.id else _text(term)
 
 
 def _text(term: Term) -> str:

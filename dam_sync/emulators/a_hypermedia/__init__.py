@@ -27,7 +27,9 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
 
     `.state.load(catalogue, files)` fills it, `.state.instance` is the instance. Raises ValueError on unknown options.
     """
-    instance = Instance(world, objects, options_of(options))
+    given = options_of(options)
+    objects.tags = given.tags
+    instance = Instance(world, objects, given)
     world.lag_s = instance.options.lag
 
     def load(catalogue: Catalogue, files: Path | None) -> None:

@@ -58,6 +58,17 @@ class Collections:
         self.ephemerals[made.id] = made
         return made
 
+    def selection(self, user: User) -> Ephemeral:
+        """A new selection; on some instances the one that the user has, begun with the first media of the library."""
+        if not self.library.options.shared_selection:
+            return self.begin("selection", user)
+        mine = [one for one in self.alive("selection") if one.owner == user.id]
+        if mine:
+            return mine[0]
+        made = self.begin("selection", user)
+        made.medias.update(dict.fromkeys(sorted(self.library.medias)[:1]))
+        return made
+
     def get(self, kind: str, number: str, user: User) -> Ephemeral:
         """Raises 404 when unknown, expired or somebody else's."""
         found = self.ephemerals.get(number)

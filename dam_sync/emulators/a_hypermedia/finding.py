@@ -163,6 +163,8 @@ def clauses_of(call: Call) -> list[Clause]:
         name, colon, value = text.partition(":")
         if not colon or not value:
             raise bad("query-syntax", "f must be field:value.")
+        if name == "id" and call.instance.options.ids_ignored:
+            continue
         clauses.append(condition(name, value, by_word=by_word))
     scopes = [text.partition(":")[::2] for text in call.every("fq")]
     if len({name for name, _ in scopes if name in _EXCLUSIVE} - {"columnId"}) > 1:  # spec 000, Errors

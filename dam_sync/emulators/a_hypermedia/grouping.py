@@ -20,7 +20,7 @@ _JOB_SLOTS = 7
 async def selection_begin(call: Call) -> Response:
     """POST /users/{id}/selections."""
     _own(call)
-    made = call.instance.collections.begin("selection", call.user)
+    made = call.instance.collections.selection(call.user)
     return call.answer(_selection(call, made), 201, location=f"/users/{call.user.id}/selections/{made.id}")
 
 
@@ -268,7 +268,8 @@ def _selection(call: Call, made: Ephemeral) -> dict[str, Json]:
     parts = ("medias", "media-types", "exports", "terms-of-use", "bulks")
     links = {"self": writer.link(own), **{writer.rel(part): writer.link(f"{own}/{part}") for part in parts}}
     expires = instant(made.expires)
-    return {"id": made.id, "expirationDate": expires, "mediaCount": len(made.medias), "_links": links}
+    count = {"mediaCount": len(made.medias)} if call.instance.options.selection_count else {}
+    return {"id": made.id, "expirationDate": expires, **count, "_links": links}
 
 
 def _basket(call: Call, one: Basket) -> dict[str, Json]:

@@ -68,7 +68,18 @@ class Options:
     embeds_folders: bool = True  # a media embeds its folders when asked to; else they are to be listed
     moved_parts: bool = False  # the parts of a media are at other paths than the current layout, which links name
     links_404: bool = False  # media without links of a type: 404 instead of an empty list
+    tags: str = "strong"  # of files on the static host: `strong`, `weak` or `none`
     bulk: str = "done"  # what becomes of a bulk: one of BULKS
+    delete_purges: bool = False  # the first DELETE of a media is for good
+    shared_selection: bool = False  # a POST gives the user's one selection again, at first with a media of others in it
+    selection_count: bool = True  # the response about a new selection counts its media
+    published_at_once: bool = False  # a new media in a folder is PUBLISHED
+    shows_status: bool = True  # a media shows its status
+    member_lists: bool = True  # a media has lists of its folders and labels
+    ids_ignored: bool = False  # a search does not heed a filter by id
+    put_resets: bool = False  # a PUT of a media resets what it does not heed: annotation and point of interest
+    put_title_only: bool = False  # a PUT of a folder takes the title, and drops the description
+    current_drops: bool = False  # versions later than the one that becomes the current one go
 
     def at_least(self, release: str) -> bool:
         """Whether this instance runs that release or a later one."""
@@ -100,10 +111,28 @@ VARIANTS: Mapping[str, Mapping[str, bool | str]] = {
     "odd": {"odd_descriptors": True, "odd_hrefs": True, "memberships_update": True},
     "moved-parts": {"moved_parts": True},
     "links-404": {"links_404": True},
+    "no-tags": {"tags": "none"},
+    "weak-tags": {"tags": "weak"},
     **{f"bulk-{word}": {"bulk": word} for word in BULKS[1:]},
+    "delete-purges": {"delete_purges": True},
+    "shared-selection": {"shared_selection": True},
+    "uncounted-selection": {"shared_selection": True, "selection_count": False},
+    "published-at-once": {"published_at_once": True},
+    "no-status": {"shows_status": False},
+    "no-member-lists": {"member_lists": False},
+    "no-members": {"member_lists": False, "embeds_folders": False},
+    "ids-ignored": {"ids_ignored": True},
+    "put-resets": {"put_resets": True},
+    "put-folder-title-only": {"put_title_only": True},
+    "current-drops": {"current_drops": True},
 }
 """The other reading of each open question; `second` is all but those APART, commas combine several."""
-APART = frozenset({"moved-parts", "rich-search", *(f"bulk-{word}" for word in BULKS)})
+HARMFUL = frozenset(
+    {"delete-purges", "shared-selection", "uncounted-selection", "published-at-once", "no-status", "no-member-lists"}
+    | {"no-members", "ids-ignored", "put-resets", "put-folder-title-only", "current-drops"}
+)
+"""Readings of undocumented writes under which one is to be refused, or replaced."""
+APART = HARMFUL | {"moved-parts", "rich-search", "no-tags", "weak-tags", *(f"bulk-{word}" for word in BULKS)}
 
 
 def options_of(given: Mapping[str, object]) -> Options:

@@ -8,6 +8,8 @@ TRIAL = Profile(
     undigested=frozenset({"GET storage /objects"}),  # attachments
     fitting={"locales": "en,fr", "timezone": "Europe/Paris"},
     readings=(
+        "no-tags",
+        "weak-tags",
         "rich-search",
         "links-404",
         "moved-parts",

@@ -69,16 +69,24 @@ async def metadata(call: Call) -> Response:
 
 async def folders(call: Call) -> Response:
     """GET /medias/{id}/folders."""
-    found = call.media()
+    found = _with_member_lists(call)
     rows = [call.instance.medias.folder_item(number) for number in found.folders]
     return listing(call, f"/medias/{found.id}/folders", "folder", rows)
 
 
 async def labels(call: Call) -> Response:
     """GET /medias/{id}/labels."""
-    found = call.media()
+    found = _with_member_lists(call)
     rows = [call.instance.medias.label(number) for number in found.labels]
     return listing(call, f"/medias/{found.id}/labels", "label", rows)
+
+
+def _with_member_lists(call: Call) -> Media:
+    """The media of the path. Raises 404 where the instance has no lists of its folders and labels."""
+    found = call.media()
+    if not call.instance.options.member_lists:
+        raise not_found("page")
+    return found
 
 
 async def versions(call: Call) -> Response:

@@ -209,11 +209,11 @@ class Library:
         return self.store(replace(media, status=status, status_updated=now, updated=now, updater=user.id, trashed=None))
 
     def delete(self, media: Media, user: User) -> None:
-        """To the trash; out of it permanently. Raises 403."""
+        """To the trash; out of it, and on some instances at once, permanently. Raises 403."""
         if not user.may("DELETE"):
             raise forbidden("delete the media")
         now = self.now()
-        if media.trashed is None:
+        if media.trashed is None and not self.options.delete_purges:
             status = self.schema.status_of("TRASH")
             self.store(replace(media, status=status, status_updated=now, updated=now, trashed=now, updater=user.id))
             self.world.event("media.trashed", id=media.id)

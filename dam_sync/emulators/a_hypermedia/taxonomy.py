@@ -227,7 +227,8 @@ async def folder_write(call: Call) -> Response:
     title = body.get("title", found.title) if isinstance(body, dict) else ""
     if not isinstance(title, str) or not title.strip():
         raise bad("folder-title-missing", "A folder needs a title.")
-    found.title, found.description = title, str(body.get("description") or "")
+    description = "" if call.instance.options.put_title_only else str(body.get("description") or "")
+    found.title, found.description = title, description
     return call.written(call.instance.schema.folder(found, call.user))
 
 

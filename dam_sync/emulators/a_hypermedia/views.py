@@ -119,7 +119,9 @@ class MediaViews:
             **self._file_properties(media, language),
             **self._place(media),
         }
-        return {key: value for key, value in body.items() if key == "title" or (value is not None and value != "")}
+        hidden = set[str]() if library.options.shows_status else {"status"}
+        shown = {key: value for key, value in body.items() if key not in hidden}
+        return {key: value for key, value in shown.items() if key == "title" or (value is not None and value != "")}
 
     def _file_properties(self, media: Media, language: str) -> dict[str, Json]:
         file = media.file

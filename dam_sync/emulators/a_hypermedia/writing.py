@@ -30,7 +30,8 @@ async def folder_post(call: Call) -> Response:
     body = await call.body()
     if isinstance(body, dict) and "_links" in body:
         call.needs("4.16.0")
-        return await _create(call, body, "DRAFT", folder=folder.id)
+        base = "PUBLISHED" if call.instance.options.published_at_once else "DRAFT"
+        return await _create(call, body, base, folder=folder.id)
     found = call.instance.library.media(await call.item_id(), call.user)
     call.instance.library.place(found, call.user, folder.id, inside=True)
     return call.answer(None, 201, location=f"/folders/{folder.id}/medias/{found.id}")
@@ -92,13 +93,18 @@ async def put(call: Call) -> Response:
     if not call.user.may("WRITE", "PUBLISH", "DELETE"):
         raise forbidden("change the media")
     await known(call, found)
-    edited = _edited(call, found, body)
+    edited = {**_reset(call), **_edited(call, found, body)}
     status = _wanted_status(call, found, body)
     if status is not None:
         found = library.change_status(found, call.user, status)
     if edited:
         found = library.store(replace(found, **edited, updated=library.now(), updater=call.user.id))
     return call.written(shown(call, found))
+
+
+def _reset(call: Call) -> dict[str, Json]:
+    """What a PUT takes away whatever its body says, on some instances."""
+    return {"annotation": "NONE", "interest": None} if call.instance.options.put_resets else {}
 
 
 def _edited(call: Call, found: Media, body: Json) -> dict[str, Json]:
@@ -240,6 +246,8 @@ async def version_put(call: Call) -> Response:
         raise forbidden("change the media")
     if isinstance(body, dict) and body.get("current") is True and version.id != found.current:
         found = library.store(replace(found, current=version.id, updated=library.now(), updater=call.user.id))
+        for later in [one for one in found.versions if one.number > version.number]:
+            found = library.drop_version(found, call.user, later) if call.instance.options.current_drops else found
     return call.written(call.instance.medias.version(found, version, call.user))
 
 

@@ -14,6 +14,7 @@ from dam_sync.emulators.b_documents.records import Document, FileBlob, Refusal, 
 from dam_sync.emulators.b_documents.security import require
 from dam_sync.emulators.b_documents.values import blob_at
 from dam_sync.emulators.kit.object_store import Blob
+from dam_sync.emulators.kit.storage import entity_tag
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 Headers = list[tuple[bytes, bytes]]
@@ -87,9 +88,9 @@ def _headers(call: Call, file: FileBlob, modified: str) -> Headers:
         (b"content-type", file.media_type.encode()),
         (b"content-disposition", f"{where}; filename*=UTF-8''{quote(file.name, safe='')}".encode()),
     ]
-    if digest:
-        headers.append((b"etag", f'"{digest}"'.encode()))
-    if modified:
+    if tag := entity_tag(file.blob, digest) if digest else "":
+        headers.append((b"etag", tag.encode()))
+    if modified and file.blob.tags != "none":
         headers.append((b"last-modified", f"{moment_of(modified):%a, %d %b %Y %H:%M:%S GMT}".encode()))
     if call.headers.get("want-digest", "").lower() == "md5":
         headers.append((b"digest", b"MD5=" + _base64_md5(file)))

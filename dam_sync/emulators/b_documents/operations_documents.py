@@ -167,7 +167,8 @@ def create_version(job: Job) -> Result:
 
     def act(doc: Document) -> Document:
         server.saver.writable(doc, job.call.user)
-        if increment != "NONE" or "empty_version" in server.options.plays:
+        plays = server.options.plays
+        if (increment != "NONE" or "empty_version" in plays) and "minor_ignored" not in plays:
             server.saver.check_in(doc, increment, job.call.user)
         return doc
 

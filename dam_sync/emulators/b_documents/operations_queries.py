@@ -7,6 +7,7 @@ from dataclasses import replace
 from dam_sync.emulators.b_documents.audit import matching
 from dam_sync.emulators.b_documents.operations import Job, Result, Wrapped, operation
 from dam_sync.emulators.b_documents.records import Ace, Document, Refusal, epoch_ms, instant, moment_of
+from dam_sync.emulators.b_documents.render import View
 from dam_sync.emulators.b_documents.search import Paging, envelope, substituted
 from dam_sync.emulators.b_documents.security import known_permission, require
 from dam_sync.emulators.kit.environment import Json
@@ -25,7 +26,8 @@ def query(job: Job) -> Result:
     found = search.hits(made, call.user, indexed=False)
     paging, most = _paging(job), call.server.options.max_page_size
     taken = found[paging.offset : paging.offset + min(paging.size or most, most)]
-    return Wrapped(call.server.writer.documents(taken, call.view, **envelope(len(found), len(taken), paging, most)))
+    view = View(call.user) if "bare_query" in call.server.options.plays else call.view
+    return Wrapped(call.server.writer.documents(taken, view, **envelope(len(found), len(taken), paging, most)))
 
 
 @operation("Repository.ResultSetQuery", "Document.ResultSetQuery")
@@ -129,7 +131,7 @@ def add_permission(job: Job) -> Result:
         name = job.text("acl", "local")
         kept = [ace for ace in lists.get(name, []) if ace.id not in {new.id for new in made}]
         lists[name] = [*made, *kept]
-        if job.flag("blockInheritance"):
+        if job.flag("blockInheritance") and "block_ignored" not in job.call.server.options.plays:
             _block(lists, job)
         return doc
 

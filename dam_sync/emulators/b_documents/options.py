@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "array_constraints": "list values of constraints are JSON arrays, not bracketed strings (wire B 13, 5.1)",
@@ -21,8 +21,12 @@ VARIANTS: Mapping[str, str] = {
     "index": "search is backed by an index: lag, 10,000 window, stale hits (wire B 2.2)",
     "number_length": "`length` of a blob is a number (wire B 3)",
     "float_expiry": "`expires_in` is written as a float (wire B 1.4)",
+    "bare_query": "`Repository.Query` heeds no headers: its rows have no properties (wire B 2.1)",
+    "block_ignored": "`Document.AddPermission` grants and does not heed `blockInheritance` (wire B 5.3)",
+    "minor_ignored": "`Document.CreateVersion` makes no version, whatever the increment (wire B 6.7)",
     "older": "the 2023 release: no client credentials, old status codes, larger collections (wire B 10)",
     "ancient": "a release before the 2021 line: 308 for an incomplete chunked upload (wire B 10)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"array_constraints", "whole_path", "outgoing", "label_beside", "empty_version", "lenient_body"}

@@ -7,6 +7,8 @@ from dam_sync.emulators.kit.profile import Profile
 TRIAL = Profile(
     fitting={"folder": "/"},
     readings=(
+        "no_tags",
+        "weak_tags",
         "bar_paths",
         "index",
         "older",

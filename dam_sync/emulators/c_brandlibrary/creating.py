@@ -60,6 +60,8 @@ class Creator:
         taken = _plain(sent, self._tenant.plays)
         if "edits_approval" in self._tenant.plays:
             taken.pop("approved", None)
+        if "edits_dates" in self._tenant.plays:
+            taken = {name: value for name, value in taken.items() if name not in ("start", "end")}
         changed = replace(asset, **taken)
         added = self._attachments(sent, asset)
         if added:

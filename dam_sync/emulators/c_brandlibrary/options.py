@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "only the first 10,000 rows of a list of assets can be reached, 400 past them (wire C 13)",
@@ -33,6 +33,8 @@ VARIANTS: Mapping[str, str] = {
     "no_labels": "the account has no labels: 403 on their paths (wire C 5)",
     "no_cdn": "`cdn_url` is null: not in the plan (wire C 10)",
     "no_approval": "an approval workflow keeps `approved` false on create (wire C 6.3)",
+    "silent_attributes": "no response shows `approved` or availability dates (wire C 3.1, 6.3)",
+    "edits_dates": "availability dates are kept on create and not on changes (wire C 6.4)",
     "cdn_strict": "expired and view-only assets refuse a CDN link, too (wire C 12, line 8)",
     "edits_approval": "an approval workflow passes over `approved` on changes, too (wire C 6.4)",
     "composed": "names of new sections, collections and labels are trimmed, their letters composed (wire C 5.2)",
@@ -50,6 +52,7 @@ VARIANTS: Mapping[str, str] = {
     "bulk_labels": "the undocumented bulk action that assigns labels works (wire C 6.4)",
     "retry_after": "429 comes with Retry-After (wire C 12, line 33)",
     "partial_chunks": "every second chunk is kept in part (wire C 12, line 11)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"window", "dates_on_lists", "slug_taken", "small_single", "name_required", "value_404", "collection_events"}

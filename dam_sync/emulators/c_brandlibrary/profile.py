@@ -6,6 +6,8 @@ from dam_sync.emulators.kit.profile import Profile
 
 TRIAL = Profile(
     readings=(
+        "no_tags",
+        "weak_tags",
         "name_on_put",
         "plain_user",
         "short_pages",

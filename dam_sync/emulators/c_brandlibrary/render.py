@@ -64,9 +64,13 @@ class Document:
             "thumbnail_url": self.links.thumbnail("as", asset.id) if ready else None,
             "approved": asset.approved,
         }
+        silent = "silent_attributes" in self.tenant.plays
+        if silent:
+            del attributes["approved"]
         if plain:
             return resource(asset.id, asset.type, attributes)
-        attributes |= {name: self._extra(asset, name) for name in sorted(self.fields)}
+        shown = sorted(self.fields - set(DATE_FIELDS) if silent else self.fields)
+        attributes |= {name: self._extra(asset, name) for name in shown}
         return resource(asset.id, asset.type, attributes, self._asset_relations(asset))
 
     def attachment(self, attachment: Attachment, asset: Asset, *, plain: bool = False) -> Json:

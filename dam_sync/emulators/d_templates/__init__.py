@@ -23,6 +23,7 @@ from dam_sync.emulators.kit.catalogue import Catalogue
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.faults import Faults
 from dam_sync.emulators.kit.object_store import ObjectStore
+from dam_sync.emulators.kit.options import tags_of
 from dam_sync.emulators.kit.storage import storage_host
 
 __all__ = ["emulator"]
@@ -34,6 +35,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
     Raises ValueError on an option or variant that does not exist; both are listed in `options.py`.
     """
     given = options_of(options)
+    objects.tags = tags_of(given.plays)
     world.lag_s = given.lag
     tenant = Tenant(world, objects, given)
     people = People(tenant.schema, given)

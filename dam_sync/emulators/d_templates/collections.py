@@ -142,7 +142,8 @@ class Collections:
             raise failed(400, "Invalid collectionUpdates")
         match changes.get("operation"):
             case "add":
-                return [*found.members, *files]
+                kept = () if "updates_replace" in self._tenant.options.plays else found.members
+                return [*kept, *files]
             case "remove":
                 return [file for file in found.members if file not in files]
             case "replace":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of
 
 VARIANTS: Mapping[str, str] = {
     "access_token": "`AccessToken` is needed beside `Authorization`, 401 without (wire D 15, 1.2)",
@@ -34,7 +34,12 @@ VARIANTS: Mapping[str, str] = {
     "no_scan_filters": "`filters` of a scan are not heeded (wire D 14, 6)",
     "least_multipart": "files under 5 MB may not be sent with `filesize` (wire D 6.1)",
     "refuse_empty": "the store takes no file of no bytes (wire D 6.1)",
+    "bare_id_keeps": "an attribute that is sent by its id alone keeps its value (wire D 6.4)",
+    "nothing_clears": "nor does an empty value clear it (wire D 6.4)",
+    "updates_replace": "`add` of `collectionUpdates` replaces the members (wire D 6.8)",
+    "no_security": "records do not show their security templates (wire D 3.1)",
     "older": "a server without the calls of v1.5 (wire D 10)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"access_token", "must_complete", "always_urls", "missing_empty", "expose_whole", "apply_after_post"}

@@ -8,6 +8,8 @@ _NAMED = {"release_field": "released", "expiry_field": "expires"}
 
 TRIAL = Profile(
     readings=(
+        "no_tags",
+        "weak_tags",
         "missing_404",
         "refuse_complete,always_urls",
         "links_move",

@@ -75,6 +75,8 @@ class Renderer:
         technical = self._technical(record)
         if technical is not None:
             shown |= {"technicalMetadata": technical, "renditions": self._renditions(record)}
+        if "no_security" in self._tenant.options.plays:
+            del shown["securityTemplateIds"], shown["securityDenormalized"]
         return shown
 
     def slim(self, record: Record, user: User, includes: Collection[str]) -> dict[str, Json]:

@@ -81,11 +81,21 @@ class AssetCalls:
         record = self._tenant.record(call.id, call.user)
         self._tenant.demand(record, call.user, "Edit Metadata")
         values = self._tenant.metadata.read(record.template, entries, creating=False)
+        kept = self._kept(entries)
+        values = {key: value for key, value in values.items() if value is not None or key not in kept}
         security = None
         if sent.get("securityTemplateIds") is not None:
             self._tenant.demand(record, call.user, "Assign Security Template")
             security = self._tenant.security(sent["securityTemplateIds"])
         self._tenant.update(record, values, security, call.user)
+
+    def _kept(self, entries: Json) -> set[str]:
+        """Attributes that this tenant does not clear, because of how they are sent."""
+        plays = self._tenant.options.plays
+        ids = {str(entry.get("metadataDefinitionId")): len(entry) == 1 for entry in entries or ()}
+        if "nothing_clears" in plays:
+            return set(ids)
+        return {key for key, bare in ids.items() if bare} if "bare_id_keeps" in plays else set()
 
     def delete(self, call: Call) -> Reply:
         """`POST /asset/{id}/delete`: into the recycle bin and out of it (wire D 6.8)."""

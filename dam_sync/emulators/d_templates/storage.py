@@ -20,7 +20,7 @@ from dam_sync.emulators.d_templates.formats import mime_of
 from dam_sync.emulators.d_templates.records import Record
 from dam_sync.emulators.d_templates.state import Tenant
 from dam_sync.emulators.kit.object_store import Blob, Held, TooLong
-from dam_sync.emulators.kit.storage import BlobResponse, body_of, carries_credential, xml_error
+from dam_sync.emulators.kit.storage import BlobResponse, body_of, carries_credential, entity_tag, xml_error
 
 META = "x-amz-meta-objectid"
 LONGEST = 604_800
@@ -97,16 +97,10 @@ class Storage:
         record = self._tenant.found(path.split("/")[2])
         if record is None or record.blob is None:
             return xml_error(404, "NoSuchKey", "The specified key does not exist.")
-        etag = f'"{record.etag}"'
+        etag = entity_tag(record.blob, record.etag)
         if request.headers.get("if-match", etag) != etag:
             return xml_error(412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold")
-        whole = request.headers.get("if-range", etag) != etag
-        dropped = (b"if-range", b"range") if whole else (b"if-range",)
-        headers = [(key, value) for key, value in request.scope["headers"] if key not in dropped]
-        held = Held(record.blob, content_type=mime_of(record.filename))
-        answer = BlobResponse(held, Request({**request.scope, "headers": headers}))
-        answer.headers["etag"] = etag
-        return answer
+        return BlobResponse(Held(record.blob, content_type=mime_of(record.filename)), request, tag=record.etag)
 
     async def _take(self, request: Request, path: str, query: Mapping[str, str]) -> Response:
         if "content-length" not in request.headers:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.options import given_options, plays_of, refuse_unknown
+from dam_sync.emulators.kit.options import TAGS, given_options, plays_of, refuse_unknown
 
 VARIANTS: Mapping[str, str] = {
     "window": "offset + limit, not offset alone, may not pass 10,000 (wire E 13)",
@@ -28,6 +28,18 @@ VARIANTS: Mapping[str, str] = {
     "no_chunks": "the account has no chunked upload (wire E 6.3)",
     "no_webhooks": "the webhook feature is off (wire E 9)",
     "older": "a server from before versions, tags and sizes in bytes (wire E 3.1)",
+    "delete_purges": "a first DELETE removes an asset for good (wire E 6.6)",
+    "delete_twice_purges": "a second DELETE removes an asset from the trash for good (wire E 6.6)",
+    "names_loosely": "file names that differ in extension or accents alone count as equal, too (wire E 6.7)",
+    "null_unheeded": "a release date of null changes nothing, and `/security` leaves the date out (wire E 6.5)",
+    "null_is_public": "an asset without a release date is released (wire E 6.5)",
+    "no_nulls": "rights leave out dates that are null (wire E 6.5)",
+    "profile_releases": "what is uploaded is released at once, whatever its profile says (wire E 5.6)",
+    "unsaid_release": "the rows of upload profiles have no `immediate_release` (wire E 5.6)",
+    "rename_list_only": "a value of a list is renamed there, and on no asset (wire E 5.3)",
+    "tags_unshown": "assets do not show their tags, though the release knows tags (wire E 3.1)",
+    "tags_unheeded": "the calls for tags change nothing, and assets do not show their tags (wire E 6.6)",
+    **TAGS,
 }
 SECOND = frozenset(
     {"window", "binary", "small_forms", "subtree", "exclusive", "patch_empties", "empty_required", "strict_names"}

@@ -34,7 +34,8 @@ class Outsiders:
     def viewers(self, asset: str, at: datetime) -> frozenset[str]:
         """Those whose group it is, from its release until it expires."""
         found = self._tenant.assets.get(asset)
-        if found is None or not _shown(found, at.timestamp()):
+        public = "null_is_public" in self._tenant.options.plays
+        if found is None or not _shown(found, at.timestamp(), public):
             return NOBODY
         if OPEN_GROUP in found.groups:
             return frozenset({PUBLIC, USER, *map(group, self._tenant.groups)})
@@ -47,7 +48,8 @@ class Outsiders:
         return [datetime.fromtimestamp(date, UTC) for date in dates if date is not None]
 
 
-def _shown(asset: Asset, now: float) -> bool:
-    if asset.deleted is not None or asset.archived or asset.conflicted or asset.release is None:
+def _shown(asset: Asset, now: float, public: bool) -> bool:
+    """public: also without a release date."""
+    if asset.deleted is not None or asset.archived or asset.conflicted or (asset.release is None and not public):
         return False
-    return asset.release <= now and (asset.expiration is None or asset.expiration > now)
+    return (asset.release or 0) <= now and (asset.expiration is None or asset.expiration > now)

@@ -8,6 +8,8 @@ _CONSENT = "wrt_demo_Q7mz0Lr2Xk9sTn4b"
 
 TRIAL = Profile(
     readings=(
+        "no_tags",
+        "weak_tags",
         "late_versions",
         "ignore_unknown",
         "void_json",

@@ -74,24 +74,32 @@ class Renderer:
             "last_update_date": instant(asset.updated),
             "file_upload_date": instant(shown.uploaded),
             "deleted_date": instant(asset.deleted),
-            "released_and_not_expired": released(asset, now) and not expired(asset, now),
+            "released_and_not_expired": self._released(asset, now) and not expired(asset, now),
             **self._members(asset, shown, expand),
             "expanded": {name: name in expand for name in EXPANDS},
             "_links": links,
         }
+        if {"tags_unshown", "tags_unheeded"} & self._tenant.options.plays:
+            data["tags"] = None
         if self._older:
             for name in _NEWER:
                 del data[name]
             data["expanded"] = {name: name in expand for name in DETAIL if name not in _NEWER}
         return data
 
+    def _released(self, asset: Asset, now: int) -> bool:
+        return released(asset, now) or (asset.release is None and "null_is_public" in self._tenant.options.plays)
+
     def security(self, asset: Asset) -> Json:
         """The three members of `…/security`."""
-        return {
+        shown = {
             "asset_groups": list(asset.groups),
             "release_date": instant(asset.release),
             "expiration_date": instant(asset.expiration),
         }
+        if "no_nulls" in self._tenant.options.plays:
+            return {name: value for name, value in shown.items() if value is not None}
+        return shown
 
     def _members(self, asset: Asset, version: Version, expand: frozenset[str]) -> dict[str, Json]:
         return {

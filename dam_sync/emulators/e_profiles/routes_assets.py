@@ -114,7 +114,10 @@ class AssetCalls:
 
     async def read_security(self, call: Call) -> Reply:
         """`GET /v2/assets/{id}/security`."""
-        return Reply(200, self._render.security(self._asset(call)))
+        shown = self._render.security(self._asset(call))
+        if "null_unheeded" in self._tenant.options.plays:
+            del shown["release_date"]
+        return Reply(200, shown)
 
     async def write_security(self, call: Call) -> Reply:
         """`PUT /v2/assets/{id}/security`."""

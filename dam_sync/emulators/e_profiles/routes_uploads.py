@@ -6,9 +6,10 @@ from urllib.parse import unquote, urlsplit
 
 from dam_sync.emulators.e_profiles.calls import Call, Reply
 from dam_sync.emulators.e_profiles.forms import Form, read_form
-from dam_sync.emulators.e_profiles.records import Refusal, instant
+from dam_sync.emulators.e_profiles.records import Profile, Refusal, instant
 from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.e_profiles.uploads import Uploads
+from dam_sync.emulators.kit.environment import Json
 from dam_sync.emulators.kit.object_store import Blob
 
 
@@ -50,12 +51,17 @@ class UploadCalls:
                 "name": profile.name,
                 "metadata_type": profile.type,
                 "asset_groups": list(profile.groups),
-                "immediate_release": profile.immediate and profile.release is None,
+                **self._immediate(profile),
                 "release_date": instant(profile.release),
             }
             for profile in self._tenant.profiles.values()
         ]
         return Reply(200, rows)
+
+    def _immediate(self, profile: Profile) -> dict[str, Json]:
+        if "unsaid_release" in self._tenant.options.plays:
+            return {}
+        return {"immediate_release": profile.immediate and profile.release is None}
 
     async def start(self, call: Call) -> Reply:
         """`POST /v2/uploads/chunks/start`."""

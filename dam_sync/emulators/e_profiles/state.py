@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -86,6 +87,9 @@ class Tenant:
     def named(self, filename: str) -> Asset | None:
         """The newest asset outside the trash whose file name is this one, characters of any case (wire E 6.7)."""
         found = [self.assets[each] for each in self._names.get(filename.casefold(), ())]
+        if not found and "names_loosely" in self.options.plays:
+            alike = (ids for name, ids in self._names.items() if _loosely(name) == _loosely(filename))
+            found = [self.assets[each] for ids in alike for each in ids]
         return max(found, key=lambda asset: asset.created, default=None)
 
     def keep(self, asset: Asset) -> Asset:
@@ -115,7 +119,9 @@ class Tenant:
 
     def delete(self, asset: Asset, user: User) -> None:
         """To the trash; safe to repeat."""
-        if asset.deleted is None:
+        if ("delete_twice_purges" if asset.deleted else "delete_purges") in self.options.plays:
+            self.purge(replace(asset, deleted=self.now()), user)
+        elif asset.deleted is None:
             now = self.now()
             self.keep(replace(asset, deleted=now, updated=now))
             self.webhooks.deleted(asset.id, now, user)
@@ -161,6 +167,8 @@ class Tenant:
         for name, member in (("release_date", "release"), ("expiration_date", "expiration")):
             if name in names:
                 changes[member] = _moment(sent.get(name), name)
+        if "null_unheeded" in self.options.plays and changes.get("release", 0) is None:
+            del changes["release"]
         if "asset_groups" in names:
             changes["groups"] = self._checked_groups(sent) if "asset_groups" in sent else ()
         after = self.touched(replace(asset, **changes))
@@ -191,7 +199,7 @@ class Tenant:
         """Human tags only; adding one that is there, or removing one that is not, changes nothing."""
         if not isinstance(sent, list) or not all(isinstance(tag, str) and tag.strip() for tag in sent):
             raise Refusal(400, "invalid_request", "`tags` takes a list of strings")
-        given = [tag.strip() for tag in sent]
+        given = [] if "tags_unheeded" in self.options.plays else [tag.strip() for tag in sent]
         tags = (
             tuple(tag for tag in asset.tags if tag not in given)
             if remove
@@ -229,6 +237,8 @@ class Tenant:
 
     def reworded(self, key: str, old: str, new: str | None) -> None:
         """A word was renamed or removed: on all assets at once (wire E 5.3)."""
+        if "rename_list_only" in self.options.plays:
+            return
         for asset in list(self.assets.values()):
             values = asset.fields.get(key, ())
             if old in values:
@@ -258,6 +268,12 @@ def _to_avoid(name: str) -> bool:
     stem = name.rpartition(".")[0] or name
     ends = name != name.strip() or name.endswith(".") or stem != stem.rstrip()
     return bool(AVOIDED.intersection(name)) or len(name) > NAME_LETTERS or ends or stem.casefold() in DEVICES
+
+
+def _loosely(name: str) -> str:
+    """A file name without its extension and without accents."""
+    plain = unicodedata.normalize("NFD", name.rpartition(".")[0] or name)
+    return "".join(letter for letter in plain if not unicodedata.combining(letter)).casefold()
 
 
 def _moment(text: Json, name: str) -> int | None:

@@ -196,7 +196,7 @@ class Uploads:
             created=now,
             updated=now,
             groups=profile.groups,
-            release=now if profile.immediate and profile.release is None else profile.release,
+            release=now if self._is_released(profile) else profile.release,
             expiration=profile.expiration,
             archived=profile.archive,
             conflicted=conflicted,
@@ -210,6 +210,10 @@ class Uploads:
         if not conflicted:
             tenant.webhooks.created(asset, user)
         return asset
+
+    def _is_released(self, profile: Profile) -> bool:
+        immediate = profile.immediate and profile.release is None
+        return immediate or "profile_releases" in self._tenant.options.plays
 
     def _version(self, existing: Asset, draft: Draft, user: User) -> Asset:
         """The existing metadata type is kept; its metadata, too, unless the policy takes the upload's."""

@@ -36,7 +36,8 @@ class Digests:
 
 @dataclass(slots=True)
 class Blob:
-    """Some bytes that never change: a file, or generated from a seed, or several blobs joined. size in bytes."""
+    """Some bytes that never change: a file, or generated from a seed, or several blobs joined. size in bytes. tags:
+    what is said of the version, `strong`, `weak` or `none`."""
 
     id: str
     size: int
@@ -44,6 +45,14 @@ class Blob:
     seed: int | str = 0
     parts: tuple[Blob, ...] = ()
     known: Digests | None = field(default=None, repr=False)
+    tags: str = "strong"
+
+    @property
+    def version(self) -> str:
+        """What changes with the bytes: also those of a file on disk that somebody writes although nobody should."""
+        if self.parts:
+            return "-".join(part.version for part in self.parts)
+        return self.id if self.path is None else f"{self.id}-{self.path.stat().st_mtime_ns:x}"
 
     def pieces(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """The bytes of [start, stop) in pieces of at most 256 KiB; never the whole in memory."""
@@ -175,6 +184,7 @@ class ObjectStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._removal = None if folder else weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.blobs: dict[str, Blob] = {}
+        self.tags = "strong"  # see `Blob.tags`
         self.resolve: Callable[[str], Held | None] | None = None
         self.uploads: dict[str, Upload] = {}
         self._files: dict[Path, Blob] = {}
@@ -193,6 +203,7 @@ class ObjectStore:
 
     def adopt(self, blob: Blob) -> Blob:
         """Keep a blob under its id."""
+        blob.tags = self.tags
         self.blobs[blob.id] = blob
         return blob
 

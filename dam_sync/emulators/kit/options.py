@@ -9,6 +9,16 @@ from typing import Any
 from dam_sync.emulators.kit.environment import Json
 
 SECOND = "second"
+TAGS: Mapping[str, str] = {
+    "no_tags": "the storage gives no entity tags and no dates with files",
+    "weak_tags": "the storage gives weak entity tags with files",
+}
+"""Variants of every service: no contract says what a storage tells of the version of a file."""
+
+
+def tags_of(plays: frozenset[str]) -> str:
+    """What the storage says of the version of a file, see `Blob.tags`."""
+    return "none" if "no_tags" in plays else "weak" if "weak_tags" in plays else "strong"
 
 
 def plays_of(variant: str, variants: Iterable[str], second: frozenset[str]) -> frozenset[str]:

@@ -41,18 +41,22 @@ def piece_of(size: int, header: str) -> Piece:
 
 
 class BlobResponse(Response):
-    """Streams a blob, or a range of it; `ranges=False` always gives the whole."""
+    """Streams a blob, or a range of it; `ranges=False` always gives the whole. A condition holds for a strong entity
+    tag that is the same (RFC 9110, 13.1.5). tag: the text of the entity tag, where the service has one of its own."""
 
-    def __init__(self, held: Held, request: Request, *, ranges: bool = True) -> None:
+    def __init__(self, held: Held, request: Request, *, ranges: bool = True, tag: str = "") -> None:
         self.blob = held.blob
-        etag = f'"{quote(held.blob.id)}"'
+        etag = entity_tag(held.blob, tag)
         asked = request.headers.get("range", "") if ranges else ""
-        if request.headers.get("if-range", etag) != etag:
+        condition = request.headers.get("if-range")
+        if condition is not None and (condition != etag or not etag.startswith('"')):
             asked = ""
         self.piece = piece_of(held.blob.size, asked)
         headers = {"content-length": str(self.piece.stop - self.piece.start), "content-type": held.content_type}
         if ranges:
-            headers |= {"accept-ranges": "bytes", "etag": etag}
+            headers["accept-ranges"] = "bytes"
+        if ranges and etag:
+            headers["etag"] = etag
         if held.filename:
             headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(held.filename, safe='')}"
         if self.piece.status == 206:
@@ -70,6 +74,13 @@ class BlobResponse(Response):
             for body in self.blob.pieces(self.piece.start, self.piece.stop):
                 await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def entity_tag(blob: Blob, tag: str = "") -> str:
+    """The entity tag of a blob, as its storage gives it; empty if it gives none."""
+    if blob.tags == "none":
+        return ""
+    return f'{"W/" if blob.tags == "weak" else ""}"{tag or quote(blob.version)}"'
 
 
 CREDENTIALS = frozenset({"authorization", "cookie", "x-api-key", "accesstoken", "x-authentication-token"})

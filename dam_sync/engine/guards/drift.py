@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.joined_names import joined
 from dam_sync.model.values import Json
 from dam_sync.model.wording import such_as
-from dam_sync.store.note_keys import CLOSED_LISTS, MAPPING, SCHEMA
+from dam_sync.store.note_keys import CLOSED_LISTS, FORMER_LISTS, MAPPING, SCHEMA
 
 MAPPING_HINT = (
     "--full reads and maps every asset again; --accept-changes uses it for new changes and parked assets only"
@@ -52,13 +53,24 @@ def schema_facts(context: RunContext) -> Json:
 async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex]) -> None:
     """Raises SafetyStop if a closed list of the target lost terms since assets were written; otherwise stores
     the current lists. terms: of the target, just read."""
-    now = {key: sorted(terms[key].names()) for key in terms if _is_closed(context, key)}
-    known = await context.store.get_meta(CLOSED_LISTS) or {}
-    if now == known:
+    closed = {key: terms[key].paths() for key in terms if _is_closed(context, key)}
+    now = {key: sorted(joined(path, "/") for path in paths) for key, paths in closed.items()}
+    known = await context.store.get_meta(CLOSED_LISTS)
+    if now == (known or {}):
         return
-    findings = list(_lost(known, now)) if await context.store.link_count() else []
+    findings = list(await _findings(context, closed, known)) if await context.store.link_count() else []
     context.tallies.accept(refuse(findings, context.options))
     await context.store.set_meta(CLOSED_LISTS, now)
+
+
+async def _findings(
+    context: RunContext, closed: Mapping[str, Iterable[Sequence[str]]], known: Json
+) -> Iterator[GuardFinding]:
+    """What is lost of what the state knows, as this release spells paths, or as the last one did."""
+    if known is not None:
+        return _lost(known, {key: [joined(path, "/") for path in paths] for key, paths in closed.items()})
+    former = await context.store.get_meta(FORMER_LISTS) or {}
+    return _lost(former, {key: ["/".join(path) for path in paths] for key, paths in closed.items()})
 
 
 def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[GuardFinding]:

@@ -38,6 +38,7 @@ from dam_sync.store.rows import LinkRow, Outcome
 
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 NO_RELEASE = "no release date"
+REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +208,19 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     refused = [row for row in rows if row["fate"] == REFUSED]
     if not refused:
         return None
-    rules = "; ".join(f"{row['rule']} {row['assets']:,}{such_as(row['examples'], row['assets'])}" for row in refused)
+    counted = [f"{row['rule']} {row['assets']:,}" for row in refused]
+    named = [f"{text}{such_as(row['examples'], row['assets'])}" for text, row in zip(counted, refused, strict=True)]
     line = job_line([ExposureRule(row["rule"]) for row in refused])
-    return SafetyStop(
-        f"more people would see these assets at the target than at the source, so they are not written: {rules}",
+    stop = SafetyStop(
+        REFUSES + "; ".join(named),
         hint=(
             f"every run ends with exit code 6 until you decide. To let these people see them, write `{line}` into the "
             "job file (only the rules that you accept). To move them without that, change the lines of the mapping "
             "that the rules are about. To leave them out, exclude them by `select` in the mapping file. Then run again"
         ),
     )
+    stop.public = REFUSES + "; ".join(counted)
+    return stop
 
 
 def accepted_rules(losses: Iterable[Loss]) -> list[str]:

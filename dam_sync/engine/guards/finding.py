@@ -16,11 +16,12 @@ EXAMPLES = 3
 @dataclass(frozen=True, slots=True)
 class GuardFinding:
     """Why continuing may be a mistake, and what to do. `--accept-changes` always continues; `full`: `--full` does too,
-    because it reads and maps every asset again."""
+    because it reads and maps every asset again. named: examples that follow the message."""
 
     message: str
     hint: str
     full: bool = False
+    named: str = ""
 
 
 def empty_state(context: RunContext) -> str:
@@ -32,15 +33,18 @@ def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, 
     """The accepted findings as sentences. Raises SafetyStop with everything that was not accepted, so that nobody
     accepts an unreported finding."""
     if not (options.accept_changes or all(finding.full and options.full for finding in findings)):
-        raise SafetyStop(_messages(findings), hint=_hints(findings))
-    return tuple(finding.message for finding in findings)
+        named = [finding.message + finding.named for finding in findings]
+        stop = SafetyStop(_list(named), hint=_hints(findings))
+        stop.public = _list([finding.message for finding in findings])
+        raise stop
+    return tuple(finding.message + finding.named for finding in findings)
 
 
-def _messages(findings: Sequence[GuardFinding]) -> str:
+def _list(findings: Sequence[str]) -> str:
     """One message, or a numbered list with a line for each."""
     if len(findings) == 1:
-        return findings[0].message
-    lines = [f"{number}. {visible(finding.message)}" for number, finding in enumerate(findings, 1)]
+        return findings[0]
+    lines = [f"{number}. {visible(finding)}" for number, finding in enumerate(findings, 1)]
     return "\n".join((f"{len(findings)} reasons not to continue:", *lines))
 
 

@@ -62,11 +62,11 @@ class Disappearance:
 
     def finding(self) -> GuardFinding:
         """In words."""
-        named = such_as(self.examples, self.gone)
         return GuardFinding(
             f"{self.fresh:,} of {self.alive:,} assets moved before are gone from the source or in its trash "
-            f"since the last run{named}",
+            "since the last run",
             GONE_HINT,
+            named=such_as(self.examples, self.gone),
         )
 
 

@@ -46,4 +46,6 @@ class ParkingMonitor:
             return
         self.tripped = outcome.cause
         hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
-        raise SafetyStop(f"{message}; {outcome.message}", asset=work.asset, hint=hint)
+        stop = SafetyStop(f"{message}; {outcome.message}", asset=work.asset, hint=hint)
+        stop.public = message
+        raise stop

@@ -95,9 +95,9 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
         )
     if held := await context.store.get_meta(HELD_BACK):
         yield GuardFinding(
-            f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, where "
-            f"more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would create "
-            f"{agreed(held, 'it', 'them')} again",
+            f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, "
+            f"where more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would "
+            f"create {agreed(held, 'it', 'them')} again",
             "accept or close their exposure rules in the job file (`dam-sync help exposure`), then `adopt JOB` again; "
             "or continue with --accept-changes, which leaves them without a link",
         )

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
 from dam_sync.engine.inventory.duplicates import DIGEST, NAME_AND_SIZE
-from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally
+from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally, label_key
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
 from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
-from dam_sync.mapping.vocabulary import normal
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts
@@ -285,7 +284,7 @@ def _counted(counts: Counts, fields: Sequence[str]) -> Mapping[str, int] | None:
     found: dict[str, int] = {}
     for key in fields:
         for label, number in counts.terms[key].items():
-            found[normal(label)] = max(found.get(normal(label), 0), number)
+            found[label_key(label)] = max(found.get(label_key(label), 0), number)
     return found
 
 

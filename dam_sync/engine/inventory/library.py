@@ -29,6 +29,9 @@ MOST_GROUPS = 500  # types, statuses and years
 UNDATED = "unknown"
 
 
+_ID, _LABEL = "#", "="
+
+
 @dataclass(slots=True)
 class FieldTally:
     """What the values of one field are."""
@@ -148,19 +151,34 @@ class LibraryTally:
 
 
 def term_key(value: Scalar) -> str:
-    """By what a value of a vocabulary is counted: its id, its path or its label."""
+    """By what a value of a vocabulary is counted: its id, its path or its label, each with a sign of its own."""
     match value:
         case Term():
-            return next(term_keys(value))
+            return next(term_keys(value), _LABEL)
         case Person(name=name, id=identity):
-            return identity or normal(name)
+            return f"{_ID}{identity}" if identity else label_key(name)
         case _:
-            return normal(next(iter(canonical(value)), ""))
+            return label_key(next(iter(canonical(value)), ""))
 
 
 def term_keys(term: Term) -> Iterator[str]:
     """The keys under which a term may have been counted, the most precise first."""
-    yield from filter(None, (term.id, path_text(term), normal(term.label)))
+    if term.id:
+        yield f"{_ID}{term.id}"
+    if path := path_text(term):
+        yield path
+    if normal(term.label):
+        yield label_key(term.label)
+
+
+def label_key(label: str) -> str:
+    """The key of a term of which only the label is known."""
+    return f"{_LABEL}{normal(label)}"
+
+
+def shown_key(key: str) -> str:
+    """A key as people know it."""
+    return key if key.startswith("/") else key[1:]
 
 
 def uses_of(term: Term, used: Mapping[str, int]) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
-from dam_sync.engine.inventory.library import MOST_TERMS, term_keys, uses_of
+from dam_sync.engine.inventory.library import MOST_TERMS, shown_key, term_keys, uses_of
 from dam_sync.engine.inventory.near_terms import LabeledTerm, NearKeys, near_terms
 from dam_sync.engine.inventory.tallies import MOST_SHOWN, shortened
 from dam_sync.mapping.vocabulary import normal, path_text
@@ -81,7 +81,7 @@ class VocabularyTally:
         if self.used is None or self.exceeded:
             return ()
         listed = {key for term in self.terms for key in term_keys(term)}
-        return tuple(sorted(key for key in self.used if key not in listed)[: 4 * MOST_SHOWN])
+        return tuple(sorted(shown_key(key) for key in self.used if key not in listed)[: 4 * MOST_SHOWN])
 
     def _labeled(self) -> Iterable[LabeledTerm]:
         """Terms with the same id appear once."""

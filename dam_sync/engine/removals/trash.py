@@ -18,7 +18,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_from_json
-from dam_sync.model.errors import NotFound
+from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -43,10 +43,12 @@ class TargetTrash:
     context: RunContext
 
     async def remove(self, work: Work, link: LinkRow) -> Outcome:
-        """Remove the asset, or park it because somebody changed it. Raises the errors of the target; safe to repeat."""
+        """Remove the asset, or park it because somebody changed it. Raises the errors of the target, and SafetyStop for
+        one that is gone for good although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
         journal = context.store.journal(work, context.run.id)
-        actual = await self.living(asset)
+        found_there = await self._held(asset)
+        actual = living(found_there)
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
@@ -54,6 +56,8 @@ class TargetTrash:
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
+        elif found_there is None:
+            self._refuse_purged(link)
 
         async def call() -> Json:
             await context.target.remove(asset)
@@ -129,11 +133,31 @@ class TargetTrash:
 
     async def living(self, asset: AssetId) -> Asset | None:
         """The target asset; None if it is gone or in the trash."""
+        return living(await self._held(asset))
+
+    async def _held(self, asset: AssetId) -> Asset | None:
+        """The target asset, in the trash or not; None if it is gone."""
         try:
-            actual = await self.context.target.fetch(asset)
+            return await self.context.target.fetch(asset)
         except NotFound:
             return None
-        return None if actual.status == TRASH else actual
+
+    def _refuse_purged(self, link: LinkRow) -> None:
+        """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
+        shows its trash: the next one would be gone for good, too."""
+        if not self.context.target.capabilities.reads(Feature.TRASH) or self.context.options.accept_changes:
+            return
+        raise SafetyStop(
+            f"{link.target} was to be moved to the trash of the target, and is not there: it was removed for good",
+            asset=link.source,
+            hint="if the service removes for good, set `policy: {deletes: none}` in the job; if somebody emptied the "
+            "trash since, run again with --accept-changes",
+        )
+
+
+def living(asset: Asset | None) -> Asset | None:
+    """The asset, unless it is gone or in the trash."""
+    return None if asset is None or asset.status == TRASH else asset
 
 
 async def made_again() -> Json:

@@ -268,9 +268,9 @@ class ContainerRenames:
             new, levels = now[:depth], [path[depth - 1 : depth] for path in known]
             olds = {(*new[:-1], *level) for level in levels} | (set(known) if depth == len(now) else set())
             for old in sorted(olds - {new}):
-                entry = journal_names.renamed_container(kind, *(Placement("", path).text for path in (old, new)))
+                entries = journal_names.renamed_container_names(kind, old, new)
                 identity = self.containers.found(kind, new)
-                if identity and await journal.is_begun(entry):
+                if identity and any([await journal.is_begun(entry) for entry in entries]):
                     await self._take(kind, identity, (old, new), wanted[:depth], None)
 
     async def _take(self, kind: str, identity: str, paths: tuple[Path, Path], wanted: Path, parent: str | None) -> None:

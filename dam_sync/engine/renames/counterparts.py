@@ -64,15 +64,20 @@ class Counterparts:
     notes: RenameNotes = field(default_factory=RenameNotes)
     stored: list[Counterpart] = field(default_factory=list)  # by this run, in order: what other processes lack
     shared: SharedTarget = UNSHARED
+    mixed_up: frozenset[tuple[str, str]] = (
+        frozenset()
+    )  # terms, by rule and id, of which another one was made: forgotten
     _users: dict[tuple[str, str, str], set[Key]] = field(default_factory=dict)
     _former: dict[tuple[str, str, str], Key] = field(default_factory=dict)
 
     @classmethod
     async def load(cls, store: SqlStore, *, dry: bool, shared: SharedTarget = UNSHARED) -> Counterparts:
         """Those of earlier runs. dry: nothing is stored; shared: with other jobs that write into the target."""
-        made = cls(None if dry else store, shared=shared)
-        for row in await store.counterparts():
-            made._put(row)
+        made, rows = cls(None if dry else store, shared=shared), await store.counterparts()
+        made.mixed_up = frozenset((row.scope, row.source) for row in rows if row.is_mixed_up)
+        for row in rows:
+            if not row.is_mixed_up:
+                made._put(row)
         return made
 
     def learn(self, rows: Iterable[Counterpart]) -> None:

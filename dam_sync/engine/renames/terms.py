@@ -96,7 +96,7 @@ class TermRenames:
             return ()
         if Operation.TERMS in self.context.source.capabilities:
             await self.origins.read()
-        own = self.origins.by_path.get(term.path)
+        own = self.origins.at(rule.source, term.path)
         return (MetTerm(rule, own.id, term.path),) if own is not None else ()
 
     def call(self, vocabulary: str, index: TermIndex) -> None:
@@ -140,8 +140,12 @@ class TermRenames:
     async def _is_renamed(self, vocabulary: str, row: Counterpart, name: Path) -> bool:
         """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
         removed what stood for the term, and their change of the assets is not ours."""
-        entry, store = journal_names.renamed_term(vocabulary, "/".join(row.name), name[-1]), self.context.store
-        return await store.run_journal(TERMS).is_begun(entry) or await store.has_written(self.context.run.id, entry)
+        entries = journal_names.renamed_term_names(vocabulary, row.name, name[-1])
+        return await self._begun(entries) or await self.context.store.has_written(self.context.run.id, *entries)
+
+    async def _begun(self, entries: Sequence[str]) -> bool:
+        journal = self.context.store.run_journal(TERMS)
+        return any([await journal.is_begun(entry) for entry in entries])
 
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""
@@ -155,8 +159,7 @@ class TermRenames:
             return
         for level, (one, other) in enumerate(zip(row.name, name, strict=True)):
             old = Term(one, row.target if level == len(name) - 1 else "", (*name[:level], one))
-            entry = journal_names.renamed_term(vocabulary, "/".join(old.path), other)
-            if one != other and await self.context.store.run_journal(TERMS).is_begun(entry):
+            if one != other and await self._begun(journal_names.renamed_term_names(vocabulary, old.path, other)):
                 await self.terms.rename(vocabulary, old, Term(other, path=name[: level + 1]))
 
     async def _standing(self, needed: _Needed) -> Term | None:
@@ -238,7 +241,7 @@ class TermRenames:
     async def _step_by_step(self, needed: _Needed, names: Names, at: Path) -> Path | NotRenamed:
         """Levels above it first; its path then, or why it cannot be done. at: its path at the target."""
         stands = partial(_standing_at, needed.index)
-        trees = Trees(stands, stands, self._lives)
+        trees = Trees(stands, stands, partial(self._lives, needed.met.rule.source))
         while (step := names.step(at, trees)) is not None:
             if step.theirs and not self._overrides:
                 return NotRenamed.BOTH
@@ -253,14 +256,15 @@ class TermRenames:
         one = (await self.terms.known())[vocabulary].by_path(at[: step.depth])
         renamed = Term(path[-1])
         if step.depth == len(at):
-            renamed = self.origins.completed(replace(needed.term, label=path[-1], path=step.new, id=""))
+            wanted = replace(needed.term, label=path[-1], path=step.new, id="")
+            renamed = self.origins.completed(wanted, needed.met.rule.source)
         if one is not None:
             await self.terms.rename(vocabulary, one, replace(renamed, path=path))
         return with_new_top(at, at[: step.depth], path)
 
-    def _lives(self, path: Path) -> bool:
+    def _lives(self, vocabulary: str, path: Path) -> bool:
         """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
-        return not self.origins.loaded or path in self.origins.by_path
+        return not self.origins.loaded or self.origins.at(vocabulary, path) is not None
 
     def _leave(self, row: Counterpart, term: Term, why: NotRenamed, detail: str = "") -> None:
         """It keeps its name; assets get another one."""

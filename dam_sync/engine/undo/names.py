@@ -74,8 +74,8 @@ class NameUndoer:
 
     async def _term(self, row: LedgerRow) -> str:
         """Why it keeps its name; empty if it has the former one."""
-        vocabulary = row.operation.split(":", 2)[1]
         old, new = map(term_from_json, _sides(row) or ())
+        vocabulary = journal_names.vocabulary_of(row.operation, old.path or (old.label,), new.label)
         identity = str((row.detail or {}).get("id") or row.target)
         known = await self._known_terms(vocabulary)
         now = known.get(identity) or known.get(old.id)

@@ -213,9 +213,7 @@ class Rollback:
         if owner is not None:
             if not await self._turn(row, relation, added=added, both=both):
                 return
-            other = row.operation.removeprefix(
-                f"{journal_names.kind_of(row.operation)}:{owner.source}:{relation.kind}:"
-            )
+            other = journal_names.other_of(row.operation, owner.source, relation.kind)
             await self.context.store.relation_undone(owner.source, relation.kind, other, added=added)
             self.counts[RELATED if added else UNRELATED] += both
         await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))

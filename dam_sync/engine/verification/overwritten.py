@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.groups import DifferenceGroup, Found
-from dam_sync.engine.verification.patterns import MISSING
+from dam_sync.engine.verification.patterns import MISSING, NOT_COMPARED
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import MIB
@@ -25,6 +25,11 @@ INFERRED = (
     "nobody changed these assets since they were written, and the values differ from asset to asset: the target "
     "wrote them itself, most likely from metadata that it reads from the files"
 )
+OF_NO_VERSION = (
+    "these files were replaced each time while they were read, or nothing shows that the parts of a download are of "
+    "one version: whether their bytes are equal is not known"
+)
+VERIFY_AGAIN = "verify again when nobody replaces them, and the connection holds"
 REMEDY = (
     "turn off the reading of embedded metadata into this field at the target, or map the field to another one; then "
     "`run JOB --repair` writes the values again"
@@ -34,6 +39,9 @@ REMEDY = (
 async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) -> None:
     """Name cause and remedy of the groups of fields that the target overwrote. Reads the beginning of a few files of
     the source; a file that cannot be read proves nothing."""
+    for group in groups:
+        if group.pattern == NOT_COMPARED:
+            group.cause, group.remedy = OF_NO_VERSION, VERIFY_AGAIN
     suspects = [group for group in groups if _is_suspect(group)]
     for group in suspects[:GROUPS]:
         cause = await _cause_of(context, group)

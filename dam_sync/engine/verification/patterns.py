@@ -14,6 +14,7 @@ MISSING, ADDED, OTHER = "missing", "added", "other value"
 RENAMED = "renamed at the target"
 OTHER_NAME = "other name at the target"  # of what the target cannot rename: the source may have renamed it
 OTHER_BYTES, OTHER_ORDER = "other bytes", "other order of versions"
+NOT_COMPARED = "could not be compared"  # of files that were replaced each time while they were read
 _SPACES = re.compile(r"\s+")
 _TAGS = re.compile(r"<[^<>]*>")  # no `<` inside: each would be searched to the end of the text
 _ELLIPSIS = re.compile(r"(…|\.\.\.)$")

@@ -17,11 +17,12 @@ CLASSES = ("V0", "V1", "V2", "V3", "V4")
 @dataclass(frozen=True, slots=True)
 class FileProof:
     """The evidence that one file is equal. part: `file` (the current one), `versions` or `attachments`; key: of the
-    file at the source, see `plan.version_key`."""
+    file at the source, see `plan.version_key`. by: what was compared with what, if bytes or digests were."""
 
     part: str
     key: str
     evidence: str
+    by: str = ""
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class Verdict:
     removed: assets that runs moved to the trash of the target, because they are gone from the source.
     missing_compared: of `missing`, those found by comparing linked assets.
     evidence: assets by class; files: files by class, for the current files, older versions and attachments.
+    compared: files by what was compared with what.
     not_compared: assets by the part that the target does not return. not_carried: assets by what of them no call
     changes at the target, which a run reported as a loss; that is no difference. early: assets that the target may
     still remove, `until` then: it is too early to decide about them.
@@ -87,6 +89,7 @@ class Verdict:
     bytes: int = 0
     evidence: dict[str, int] = field(default_factory=dict)
     files: dict[str, dict[str, int]] = field(default_factory=dict)
+    compared: dict[str, int] = field(default_factory=dict)
     not_compared: dict[str, int] = field(default_factory=dict)
     not_carried: dict[str, int] = field(default_factory=dict)
     differences: list[tuple[str, str, Difference]] = field(default_factory=list)
@@ -136,6 +139,8 @@ class Verdict:
             _add(self.evidence, judged.whole)
         for proof in judged.proofs:
             _add(self.files.setdefault(proof.part, {}), proof.evidence)
+            if proof.by:
+                _add(self.compared, proof.by)
         for part in judged.unread:
             _add(self.not_compared, part)
         for path in judged.left:

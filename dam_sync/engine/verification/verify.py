@@ -1,8 +1,8 @@
 """Reads both services back and compares them in both directions: what the target lacks or has differently, what it has
 in addition, and on what evidence.
 
-Evidence of a file: V4 the target's own digest equals ours; V3 re-downloaded and hashed; V2 size agrees; V1 counted; V0
-none.
+Evidence of a file: V4 the target's own digest equals ours; V3 what is at the target now was downloaded, and agrees with
+what is at the source now, or with its digest; V2 size agrees; V1 counted; V0 none.
 """
 
 from __future__ import annotations
@@ -430,12 +430,12 @@ class Verifier:
         return judged
 
     async def _compare_files(self, pairs: Sequence[FilePair], judged: Judgement) -> None:
-        compared = [(pair, *await self.files.compare(pair)) for pair in pairs]
-        judged.proofs += [FileProof(pair.part, pair.key, evidence) for pair, _, evidence in compared]
-        versions = [pair for pair, wrong, _ in compared if wrong and pair.part != ATTACHMENTS]
+        compared = [(pair, await self.files.compare(pair)) for pair in pairs]
+        judged.proofs += [FileProof(pair.part, pair.key, each.evidence, each.by) for pair, each in compared]
+        versions = [pair for pair, each in compared if each.found and pair.part != ATTACHMENTS]
         moved = versions if in_other_order(versions) else []
-        for pair, wrong, _ in compared:
-            judged.found += [replace(one, pattern=OTHER_ORDER) for one in wrong] if pair in moved else wrong
+        for pair, each in compared:
+            judged.found += [replace(one, pattern=OTHER_ORDER) for one in each.found] if pair in moved else each.found
 
     async def _draft(
         self, asset: Asset, actual: Asset, link: LinkRow

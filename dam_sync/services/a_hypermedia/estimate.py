@@ -27,6 +27,16 @@ from dam_sync.services.a_hypermedia.target.create import (
     untitled_form,
 )
 from dam_sync.services.a_hypermedia.target.find import MediaFinder
+from dam_sync.services.a_hypermedia.target.members import (
+    FOLDER_MEDIA,
+    FOLDER_MEDIAS,
+    LABEL,
+    LABELS,
+    MEDIA,
+    WITHIN,
+    in_order,
+    membership_form,
+)
 from dam_sync.services.a_hypermedia.target.proofs import SINGLE, first_of_each
 from dam_sync.services.a_hypermedia.target.relate import (
     ATTACHMENT,
@@ -38,14 +48,10 @@ from dam_sync.services.a_hypermedia.target.relate import (
     UNLINK,
 )
 from dam_sync.services.a_hypermedia.target.update import (
+    ALONE,
     BULK_STATUS,
     BULKS,
     CURRENT,
-    FOLDER_MEDIA,
-    FOLDER_MEDIAS,
-    LABEL,
-    LABELS,
-    MEDIA,
     METADATA,
     ONE_VERSION,
     SELECTED,
@@ -53,10 +59,7 @@ from dam_sync.services.a_hypermedia.target.update import (
     STATUS,
     TRASH,
     VERSIONS,
-    WITHIN,
     bulk_forms,
-    in_order,
-    membership_form,
     out_of_trash,
     status_to_write,
 )
@@ -151,7 +154,8 @@ class HypermediaEstimate(MediaFinder):
 
     def _return_calls(self) -> Calls:
         """An older version that becomes the current one."""
-        return one("PUT", "medias", ONE_VERSION) + one("GET", "medias", MEDIA, len(self._proofs.new([CURRENT])))
+        looks = 2 * len(self._proofs.new([CURRENT]))
+        return one("PUT", "medias", ONE_VERSION) + one("GET", "medias", VERSIONS, looks)
 
     def _attachment_calls(self) -> Calls:
         looks = len(self._proofs.new([ATTACHMENT]))
@@ -222,8 +226,8 @@ class HypermediaEstimate(MediaFinder):
         new = self._proofs.new(bulk_forms(writes, rides))
         calls = one("POST", "users", SELECTIONS) + one("POST", "users", SELECTED)
         calls += one("POST", "users", BULKS, len(writes.languages))
-        calls += one("GET", "medias", MEDIA, int(BULK_STATUS in new))
-        return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS}))
+        calls += one("GET", "medias", MEDIA, int(BULK_STATUS in new)) + one("GET", "users", SELECTED, int(ALONE in new))
+        return calls + one("GET", "medias", METADATA, len(new - {BULK_STATUS, ALONE}))
 
     def _upload_calls(self, size: int) -> Counter[str]:
         entry = self._api.entry.now

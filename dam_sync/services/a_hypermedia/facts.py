@@ -21,6 +21,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 
 NAME = "a_hypermedia"
+API_PATHS = ("/api/dam", "/api")  # wire A 1.1: below the base URL; some copy it with them
 
 PAGE = 100  # wire A 2.2: the maximum is not shown, use 100
 REACH = 10_000  # wire A 2.4: a query gives its first 10,000 hits at most
@@ -184,7 +185,11 @@ LEAVES = (
 )
 
 ASSUMPTIONS = (
-    Assumption(1, "`f=id:[a TO b]` and `sort=id` work; proven by two calls, else importDate is bisected", "2.4"),
+    Assumption(
+        1,
+        "`f=id:[a TO b]` and `sort=id` work; proven by a range without the first id, else importDate is bisected",
+        "2.4",
+    ),
     Assumption(2, "ranges are inclusive at both ends and take RFC 3339 timestamps with milliseconds", "2.2"),
     Assumption(3, "a media search never shows the trash; the trash has its own search", "2.1"),
     Assumption(4, "metadata, status and version changes move updateDate; folders, labels and links may not", "2.6"),
@@ -224,8 +229,10 @@ ASSUMED_WRITES = (
     AssumedWrite(
         18,
         "`POST .../selections/{id}/bulks`: fields and status of one media in one call",
-        "reading back the first of a run, once for each type of field; where it is refused or shows no effect, single "
-        "`PUT`s replace it for the rest of the run (option `bulk: off`: from the start)",
+        "the count of the new selection, its members for the first of a run, and reading back once for each type of "
+        "field; where it holds media of others, is refused or shows no effect, single `PUT`s replace it for the rest "
+        "of "
+        "the run (option `bulk: off`: from the start); one that wrote to several media stops the run",
     ),
     AssumedWrite(
         24,
@@ -233,25 +240,46 @@ ASSUMED_WRITES = (
         "reading back the first of each type of field in a run; without effect the asset is parked",
     ),
     AssumedWrite(17, "`PUT .../metadatas/{field}` of null or an empty list clears the field", _READ_BACK),
-    AssumedWrite(19, "`PUT /medias/{id}` with a link to another status", _READ_BACK),
-    AssumedWrite(20, "`POST` and `DELETE` of folder membership, labels and media links by `{id}`", _READ_BACK),
+    AssumedWrite(
+        19,
+        "`PUT /medias/{id}` with a link to another status",
+        f"{_READ_BACK}; where it resets an annotation or a point of interest, the run stops",
+    ),
+    AssumedWrite(
+        20,
+        "`POST` and `DELETE` of folder membership, labels and media links by `{id}`",
+        f"{_READ_BACK}, as where neither a list nor the media shows memberships",
+    ),
     AssumedWrite(
         16,
         "`POST .../folders/{id}/medias` makes a draft that no ordinary user sees",
-        "reading back the first of each folder that must be hidden; if it is published, it is hidden and no more are "
-        "created",
+        "reading back the first of each folder that must be hidden, before another is created; if it is published, or "
+        "shows no status, it is hidden and no more are created",
     ),
     AssumedWrite(14, "`POST .../folder-tree/{id}/children` makes a folder", "looking for the first of a run there"),
     AssumedWrite(15, "`POST .../thesaurus-tree/{id}/children` makes a term", "looking for the first of a run there"),
-    AssumedWrite(15, "`PUT /thesauruses/{id}` of a whole term with more languages", "reading back the first of a run"),
-    AssumedWrite(25, "`PUT /folders/{id}` of title and description renames a folder", _READ_BACK),
-    AssumedWrite(26, "`PUT .../file-versions/{id}` of `current` makes an older version the current one", _READ_BACK),
+    AssumedWrite(
+        15,
+        "`PUT /thesauruses/{id}` of a whole term with more languages",
+        "reading back the first of a run; if descriptions or synonyms are gone, the run stops",
+    ),
+    AssumedWrite(
+        25,
+        "`PUT /folders/{id}` of title and description renames a folder",
+        f"{_READ_BACK}; if the description is gone, the run stops",
+    ),
+    AssumedWrite(
+        26,
+        "`PUT .../file-versions/{id}` of `current` makes an older version the current one",
+        f"{_READ_BACK}; the versions are read before and after, and the run stops if one is gone",
+    ),
     AssumedWrite(
         22, "`POST /medias/{id}/attachments`, then `PUT` of the bytes", "the first of a run must be online then"
     ),
     AssumedWrite(
         21,
         "`DELETE /medias/{id}` moves a media to the trash",
-        "reading the media before each, for a second one purges, and after the first of a run",
+        "reading the media before each, for a second one purges, and after the first of a run, before another is "
+        "removed: if it cannot be read then, the run stops",
     ),
 )

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
@@ -19,12 +20,14 @@ from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, same_name, wanted_id
+from dam_sync.services.a_hypermedia.target.stops import description_gone, term_parts_gone
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 
 TERM_CHILDREN = "/{id}/children"
 FOLDER_CHILDREN = "/{nodeId}/children"
 TERM, TITLES = "term", "titles of a term"  # forms read back on first use
 FOLDER, RENAMED = "folder in a folder", "title of a folder"
+KEPT_PARTS = ("descriptions", "synonyms")  # of a term that is written whole
 
 
 class HypermediaTaxonomy(HypermediaBase):
@@ -159,18 +162,19 @@ class HypermediaTaxonomy(HypermediaBase):
 
     async def _put_term(self, identity: str, whole: Json, language: str, accept: frozenset[int] = frozenset()) -> None:
         ids = (identity,)
-        reply = await self._api.call(
-            HalRequest(
-                "PUT", "thesauruses", "/{id}", ids, json=whole, language=language, repeatable=True, accept=accept
-            )
-        )
+        request = HalRequest("PUT", "thesauruses", "/{id}", ids, json=whole, language=language, repeatable=True)
 
         async def look() -> bool:
             known = await self._api.json(HalRequest("GET", "thesauruses", "/{id}", ids))
+            if gone := [part for part in KEPT_PARTS if not _locales_in(whole, part) <= _locales_in(known, part)]:
+                raise self._proofs.harmful(TITLES, partial(term_parts_gone, identity, gone))
             now, wanted = _texts(known.get("titles")), _texts(whole.get("titles"))
             return all(same_name(now.get(locale), title) for locale, title in wanted.items())
 
-        if reply.status != 403 and not await self._proofs.holds(TITLES, look):
+        async with self._proofs.first_use(TITLES):
+            reply = await self._api.call(replace(request, accept=accept))
+            written = reply.status == 403 or await self._proofs.holds(TITLES, look)
+        if not written:
             hint = "change one term by hand to see what the thesaurus accepts, then `errors JOB --retry`"
             text = f"the languages of the term {identity} were not written: the service accepted them without effect"
             raise Rejected(text, code="not-written", hint=hint)
@@ -273,22 +277,36 @@ class HypermediaTaxonomy(HypermediaBase):
         if parent is not None:
             raise Unsupported("a folder cannot be moved to another folder")
         title, ids = path[-1], (container.id,)
-        known = await self._tenant.folder(container.id)
+        known = await self._described(container.id)
         if not same_name(known.get("title"), title):
             body = {"title": title, "description": known.get("description") or ""}
-            await self._api.call(HalRequest("PUT", "folders", "/{id}", ids, json=body, repeatable=True))
-            await self._refuse_kept(container.id, title)
+            async with self._proofs.first_use(RENAMED):
+                await self._api.call(HalRequest("PUT", "folders", "/{id}", ids, json=body, repeatable=True))
+                await self._refuse_kept(container.id, body)
         renamed = Placement("folder", tuple(path), container.id)
         folders = self._tenant.folders.now or {}
         for identity, now in list(folders.items()):
             folders[identity] = with_new_top(now, container.path, renamed.path)
         return renamed
 
-    async def _refuse_kept(self, identity: str, title: str) -> None:
-        """Check the first renamed folder. Raises Rejected if it has its old title."""
+    async def _described(self, identity: str) -> Json:
+        """A folder with its description, which a node of the tree may not show."""
+        node = await self._tenant.folder(identity)
+        if "description" in node:
+            return node
+        return {**await self._api.json(HalRequest("GET", "folders", "/{id}", (identity,))), **node}
+
+    async def _refuse_kept(self, identity: str, body: Mapping[str, str]) -> None:
+        """Check the first renamed folder. Raises Rejected if it has its old title, SafetyStop if it lost its
+        description."""
+        title, description = body["title"], body["description"]
 
         async def look() -> bool:
-            return same_name(member_text(await self._tenant.folder(identity), "title"), title)
+            now = await self._described(identity)
+            renamed = same_name(member_text(now, "title"), title)
+            if renamed and description and not member_text(now, "description"):
+                raise self._proofs.harmful(RENAMED, partial(description_gone, title, description))
+            return renamed
 
         if not await self._proofs.holds(RENAMED, look):
             hint = "rename one folder by hand to see what the service accepts, then run again"
@@ -356,6 +374,11 @@ def _locale(code: str) -> str:
 def _by_locale(found: Json) -> dict[str, Any]:
     """Locale codes are upper case here, lower case everywhere else (wire A 5.6)."""
     return {_locale(locale): value for locale, value in (found or {}).items()}
+
+
+def _locales_in(term: Json, part: str) -> set[str]:
+    """The languages in which a term has this part."""
+    return {locale for locale, value in _by_locale(term.get(part)).items() if value}
 
 
 @interprets_response

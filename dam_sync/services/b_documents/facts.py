@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
-from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, MembershipWrite, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -21,6 +21,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 
 NAME = "b_documents"
+API_PATHS = ("/site/api/v1", "/api/v1", "/site", "/api")  # wire B 1.1: below the base URL; some copy it with them
 
 COUNTED_CONTAINERS = 100  # folders and collections whose assets are counted, by one call each
 COUNTED_FIELDS = 200  # properties whose values are counted, and types, by one call each
@@ -218,6 +219,7 @@ CAPABILITIES = Capabilities(
     limits=LIMITS,
     memberships={"folder": MembershipWrite.WITH_ASSET},
     renames=frozenset({"folder", "collection"}),
+    links=LinkAccess(login=True),  # wire B 1.1, 3: the servlet asks for a login, and the server decides who may read
 )
 
 LEAVES = (

@@ -15,6 +15,7 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.library import Library
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
 from dam_sync.services.b_documents import facts
@@ -194,6 +195,14 @@ class DocumentsPart(HttpService):
             notes=self._notes(release, user),
             undecided_as_source=self._unread(),
         )
+
+    async def library(self) -> Library | None:
+        """See `Service.library`: what lies below the root, in one of the repositories of a server."""
+        release = self.tenant.release.now
+        if release is None:
+            return None
+        within = tuple(part for part in (await self.tenant.root.get()).path.split("/") if part)
+        return Library.of_server(facts.NAME, self.api.base_url, facts.API_PATHS, release.repository, within)
 
     async def schema(self) -> Schema:
         """Fields, vocabularies and types; everything that writing needs is read with it."""

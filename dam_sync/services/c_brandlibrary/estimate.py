@@ -18,6 +18,7 @@ from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.target.create import DATED, cleans, hiding_form
 from dam_sync.services.c_brandlibrary.target.plan import one_of, values_of
 from dam_sync.services.c_brandlibrary.target.shared import CALL, CallPlan, known_as
+from dam_sync.services.c_brandlibrary.target.update import CHANGED_DATES
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy, place_key
 
 KINDS = {"section": facts.ADD_SECTION, "collection": facts.ADD_COLLECTION, "label": facts.ADD_LABEL}
@@ -134,9 +135,11 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         wanted = values_of(patch.fields, self._known_keys)
         reads = bool(wanted or patch.tags_add or patch.tags_remove or patch.filename is not None)
         removes = int(bool(patch.tags_remove))
+        dated = patch.rights is not None and wire.availability(patch.rights)
+        seen = len(self._proven.new({CHANGED_DATES})) if dated else 0
         return Counter(
             {
-                facts.ASSET: int(reads),
+                facts.ASSET: int(reads) + seen,
                 facts.PUT_ASSET: int(bool(wire.patch_attributes(patch))) + int(bool(wire.opening(patch))),
                 facts.PUT_VALUE: sum(len(texts) for texts in wanted.values()),
                 facts.DELETE_VALUE: sum(not texts for texts in wanted.values()),

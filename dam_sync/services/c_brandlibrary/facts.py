@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
-from dam_sync.model.capabilities import YES, Capabilities, Feature, MembershipWrite, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, MembershipWrite, Support
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 
@@ -210,6 +210,7 @@ CAPABILITIES = Capabilities(
     batch=MADE_AT_ONCE,
     fetches=FETCH_LIFE,
     memberships={"section": MembershipWrite.AT_CREATION, "collection": MembershipWrite.AT_CREATION},
+    links=LinkAccess(dates=True),  # wire C 4: disabled for assets that are pending or expired
 )
 
 LEAVES = (

@@ -182,6 +182,7 @@ class BrandLibraryBase(HttpService):
     def __init__(self, context: Context) -> None:
         """No call is made yet. Raises ConfigError."""
         self._api = api = BrandLibraryApi.open(context)
+        self._base_url = context.base_url
         self.limits = api.limits
         self._tenant = BrandLibraryTenant(api)
         self._listing = BrandLibraryListing(api)

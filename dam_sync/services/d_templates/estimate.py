@@ -26,6 +26,7 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         super().__init__(context)
         self._counted: set[str] = set()  # what happens once a session
         self._planned_tags: set[str] = set()
+        self._had_members: set[str] = set()  # collections
 
     def estimate_saved(self, change: Change) -> Calls:
         return {facts.VERSIONS: 1} if isinstance(change, FileRef) else {}
@@ -128,19 +129,25 @@ class TemplatesEstimate(TemplatesCollections, TemplatesUpdate, TemplatesUploads)
         lookups = sum(self._unknown(asset) for asset in membership.assets)
         batches = -(-len(membership.assets) // self.limits.member_batch)
         operation = facts.FILL_WHOLE if self._fills_whole else facts.FILL
-        seen = 0 if self._fills_by_changes or "fill" in self._counted else 2
-        if self._fills_whole:
-            seen = batches
-        self._counted.add("fill")
+        seen = batches if self._fills_whole else sum(self._proof_reads(membership.placement) for _ in range(batches))
         return Counter({facts.VERSIONS: lookups, operation: batches, facts.COLLECTION: seen})
+
+    def _proof_reads(self, collection: Placement) -> int:
+        """The collection is read before and after the first addition, and those of the first addition to members: none
+        of a collection that the run makes are there at first."""
+        filled = collection.id in self._had_members or not collection.id.startswith(PLANNED)
+        self._had_members.add(collection.id)
+        proofs = ["fill"] * (not self._fills_by_changes) + ["add"] * (filled and "add" not in self._keeps_others)
+        unseen = [proof for proof in proofs if proof not in self._counted]
+        self._counted.update(unseen)
+        return 2 if unseen else 0
 
     def _carrying_calls(self, containers: int) -> Counter[str]:
         """Each is read, then gets a file and loses another."""
         operation = facts.FILL_WHOLE if self._fills_whole else facts.FILL
-        seen = 0 if self._fills_by_changes or "fill" in self._counted else 2
-        if self._fills_whole:
-            seen = 2 * containers
-        self._counted |= {"fill"} if containers else set()
+        unseen = {"add", "remove"} - self._keeps_others - self._counted
+        seen = 2 * (containers if self._fills_whole else len(unseen))
+        self._counted |= {"fill", *unseen} if containers else set()
         return Counter({operation: 2 * containers, facts.COLLECTION: containers + (seen if containers else 0)})
 
     def _relation_calls(self, relation: Relation | PartRemoval) -> Counter[str]:

@@ -20,6 +20,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
+from dam_sync.model.library import Library
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -153,6 +154,8 @@ class TemplatesPart(HttpService):
         self.limits = self.api.limits
         self.tenant = TemplatesTenant(self.api)
         read = None if context.read_only else JustRead[VersionGroup](context.clock)
+        self._base_url = context.base_url
+        self._customer: str | None = None  # not known before `probe`
         self.version_groups = VersionGroups(self.api, just_read=read)
         if not self.api.options.relations:
             self.remove_capabilities(reads=[Feature.RELATIONS])
@@ -166,6 +169,7 @@ class TemplatesPart(HttpService):
         """Our user, then what it can see; 401 and 403 raise different errors (wire D 1.8)."""
         reply = await self.api.send(self.api.request(facts.USER))
         user = reply.json()
+        self._customer = _customer_of(reply)
         total = await self.tenant.total(_LIVE)
         return Account(
             tenant=self.api.host,
@@ -177,6 +181,10 @@ class TemplatesPart(HttpService):
             undecided_as_source=tuple(self._unset("source", "read")),
             undecided_as_target=tuple(self._unset("target", "written")),
         )
+
+    async def library(self) -> Library | None:
+        """See `Service.library`: all customers have one host, and the key selects the customer (wire D 1.1)."""
+        return None if self._customer is None else Library.of_customer(facts.NAME, [self._base_url], self._customer)
 
     def _unset(self, role: str, done: str) -> Iterator[Undecided]:
         """Parts of assets that are kept in attributes, of which the job does not say whether there is one."""
@@ -216,6 +224,12 @@ class TemplatesPart(HttpService):
         """Judged by the names of the security templates."""
         security = self.tenant.security.now
         return Audience() if security is None else security.audience(draft, self.tenant.forms.now)
+
+
+@interprets_response
+def _customer_of(reply: Response) -> str:
+    """The number of the customer, from the record of our user; empty if it does not say (wire D 1.8)."""
+    return member_text(reply.json(), "customerId")
 
 
 def scan_body(limit: int, which: Mapping[str, bool]) -> dict[str, Json]:

@@ -32,7 +32,7 @@ class ProfilesEstimate(ProfilesTarget):
             case Draft():
                 plan = self.plan(change)
                 calls = Counter(draft_calls(change, size or 0, self.limits, plan))
-                if calls and self.api.options.versioning:
+                if calls:
                     calls[facts.ASSET] += 1  # whether it became a version of another asset
                 return calls + self._proofs(change, plan)
             case FileRef():
@@ -42,11 +42,16 @@ class ProfilesEstimate(ProfilesTarget):
             case Membership():
                 return place_calls(change, self.limits)
             case TrashMove():
-                return {facts.TRASH: 1}
+                return proof_calls(self.proven.new([facts.TRASH])) + Counter({facts.TRASH: 1})
             case Renaming():
-                return renaming_calls(change)
+                return renaming_calls(change) + self._renaming_proofs(change)
             case _:
                 return taxonomy_calls(change)
+
+    def _renaming_proofs(self, change: Renaming) -> Counter[str]:
+        """Looking for an asset that has the value, and reading it afterwards; once a run."""
+        new = isinstance(change.part, Term) and self.proven.new([facts.PUT_TERM])
+        return Counter({facts.SEARCH: 1, facts.ASSET: 1} if new else {})
 
     def _proofs(self, change: Draft | Patch, plan: UploadPlan | None) -> Counter[str]:
         return proof_calls(self.proven.new(forms_of(change, plan)))
@@ -103,7 +108,7 @@ def forms_of(change: Draft | Patch, plan: UploadPlan | None) -> frozenset[str]:
 
 def proof_calls(forms: Iterable[str]) -> Counter[str]:
     """Reading the first use of these back."""
-    return Counter(facts.GET_SECURITY if form == facts.HIDING else facts.ASSET for form in forms)
+    return Counter(facts.ASSET for _ in forms)
 
 
 def place_calls(membership: Membership, limits: Limits) -> Mapping[str, int]:
@@ -112,9 +117,11 @@ def place_calls(membership: Membership, limits: Limits) -> Mapping[str, int]:
     return {operation: -(-len(membership.assets) // limits.member_batch)} if operation else {}
 
 
-def renaming_calls(change: Renaming) -> Mapping[str, int]:
+def renaming_calls(change: Renaming) -> Counter[str]:
     """`rename_term`, with the list read afterwards, and `rename_container`."""
-    return {facts.PUT_TERM: 1, facts.GET_VOCABULARY: 1} if isinstance(change.part, Term) else {facts.PUT_CATEGORY: 1}
+    if isinstance(change.part, Term):
+        return Counter({facts.PUT_TERM: 1, facts.GET_VOCABULARY: 1})
+    return Counter({facts.PUT_CATEGORY: 1})
 
 
 def taxonomy_calls(change: Change) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
-from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, Support
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -65,6 +65,8 @@ PENDING_SECONDS = 1800.0  # wire E 13: pending beyond 30 min means queued
 ASKED_SINGLY = 2  # new assets whose state is requested one by one rather than by a listing
 TAKEN_SECONDS = 120.0  # wire E 6.7: a new version is taken up seconds after its upload; then it is queued, or stuck
 PENDING_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0, 60.0)  # between asking for the state of an upload, the last repeated
+TRASH_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)  # seconds before an asset is read whose removal got no response; wire E 7
+FAR_RELEASE = datetime(2999, 1, 1, tzinfo=UTC)  # hides an asset that no release date does not hide
 SCROLL_TRIES = 3  # a scroll that lost a page is begun again so often
 CONTAINER_LEVELS = 40  # no category tree is deeper; bounds the walk
 FILENAME = 128  # wire E 8: filenames of at most 128 characters
@@ -102,6 +104,7 @@ GET_SECURITY = "GET /v2/assets/{id}/security"
 PUT_SECURITY = "PUT /v2/assets/{id}/security"
 PUT_FILENAME = "PUT /v2/assets/{id}/filename"
 HIDING = f"{PUT_SECURITY} without a release date"
+UNEXPIRING = f"{PUT_SECURITY} without an expiration date"
 ADD_TAGS = "PUT /v2/assets/{id}/tags/add"
 REMOVE_TAGS = "POST /v2/assets/{id}/tags/remove"
 TRASH = "DELETE /v2/assets/{id}"
@@ -245,6 +248,7 @@ CAPABILITIES = Capabilities(
     renames=frozenset({"category"}),
     moves=frozenset({"category"}),
     fetches=FETCH_LIFE,
+    links=LinkAccess(dates=True),  # wire E 4: they die at expiry; that they ask for groups is not shown
 )
 
 LEAVES = (
@@ -320,12 +324,26 @@ ASSUMED_WRITES = (
     AssumedWrite(
         23,
         "`PUT .../tags/add` and `POST .../tags/remove` of `{tags: [...]}`",
-        "reading the tags of the first of each in a run; without effect the asset is parked",
+        "reading the tags of the first of each in a run, or finding it by a search for an added one where assets show "
+        "no tags; without effect, or where neither shows it, the asset is parked",
     ),
     AssumedWrite(
         26,
         "`PUT .../security` with a release date of null hides an asset",
-        "reading back the first of a run; if the date is still there, the asset is parked",
+        "reading back the first of a run, before another is hidden; if the date is still there, or not shown to be "
+        "gone, "
+        "the asset is parked; if the asset is released then, it gets a date far ahead, and the run stops",
+    ),
+    AssumedWrite(
+        25,
+        "`PUT .../security` with an expiration date of null clears it",
+        "reading back the first of a run; if the date is still there, or not shown to be gone, the asset is parked",
+    ),
+    AssumedWrite(
+        16,
+        "`POST /v2/uploads` under a name that no asset has makes an asset",
+        "reading each before its rights and tags are written; one that has other versions, or not our marker, is "
+        "parked",
     ),
     AssumedWrite(
         17,
@@ -335,7 +353,9 @@ ASSUMED_WRITES = (
     AssumedWrite(
         27,
         "`POST /v2/uploads` by a profile that releases nothing is seen by nobody",
-        "the profile's own words; rights are written last",
+        "the profile's own words, and reading each upload through it, the first one before another; one that is "
+        "released "
+        "is hidden, and no more are uploaded through it; rights are written last",
     ),
     AssumedWrite(
         21, "`POST /v2/uploads` of a `file_id`, once", "looking for the asset by its marker before it is sent again"
@@ -343,7 +363,15 @@ ASSUMED_WRITES = (
     AssumedWrite(
         29,
         "`PUT .../vocabulary/{value}` renames a value on all assets",
-        "reading the list after each; `verify` for the assets",
+        "reading the list after each, and before and after the first of a run an asset that has the value; if it keeps "
+        "the old one, the list gets it back, and none is renamed",
+    ),
+    AssumedWrite(
+        24,
+        "`DELETE /v2/assets/{id}` moves an asset to the trash",
+        "reading the first of a run afterwards, before another is removed: if it cannot be read then, the run stops; "
+        "after "
+        "a lost response the asset is read before it is removed again",
     ),
     AssumedWrite(
         15, "`POST .../category/assets` and `.../collection/assets` of 100 assets", "`verify`; refused, half as many"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 
 from dam_sync.aio.polling import poll_until
-from dam_sync.aio.single_flight import Proven
 from dam_sync.http.client import Request, Response
-from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SessionGone, Unsupported
+from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SafetyStop, SessionGone, Unsupported
 from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import MIB
@@ -23,6 +22,7 @@ from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
 from dam_sync.services.e_profiles.tenant import ProfilesPart
+from dam_sync.services.e_profiles.trash import STATE, is_trashed, purged, to_trash
 from dam_sync.services.e_profiles.uploads.pull import GIVEN_UP, Pull
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, ProfilesUploads, UploadForm
 from dam_sync.transfer.budget import MemoryBudget
@@ -30,7 +30,7 @@ from dam_sync.transfer.linked import opened
 
 MEMORY = 64 * MIB  # for parts in flight, where the process has no budget of its own
 TAKEN = silent("name taken")
-MARKED = (("expand", "metadata"),)
+MARKED = (("expand", "metadata,security"),)
 FIND_WAITS = (2.0, 4.0, 8.0, 15.0, 30.0)  # between searches for a marker, the last repeated
 
 
@@ -40,7 +40,6 @@ class ProfilesTarget(ProfilesPart):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.uploads = ProfilesUploads(self.api, context.budget or MemoryBudget(MEMORY))
-        self.proven = Proven(context.clock)
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """One upload with the metadata in it, then tags, and at last rights that the profile does not give."""
@@ -58,10 +57,11 @@ class ProfilesTarget(ProfilesPart):
         if (taken := await journal.get(TAKEN)) and taken["filename"] == draft.filename:
             raise _name_taken(taken["asset"])
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
-        made = await self._uploaded(form, content, journal, draft.marker)
-        self.api.uploaded(made)
-        if self.api.options.versioning:
-            await journal.run(silent("alone"), lambda: self._is_alone(made, draft, journal), idempotent=True)
+        unseen = self._unseen_form(draft, plan)
+        async with self.proven.first_use(unseen) if unseen else nullcontext():
+            made = await self._uploaded(form, content, journal, draft.marker)
+            self.api.uploaded(made)
+            await journal.run(silent("alone"), lambda: self._judged(made, draft, unseen, journal), idempotent=True)
         if draft.tags:
             await journal.run("tags", lambda: self._tag(made, facts.ADD_TAGS, draft.tags), idempotent=True)
         if plan.body:
@@ -76,18 +76,58 @@ class ProfilesTarget(ProfilesPart):
             return pulled
         return await self.uploads.upload(form, await opened(content), journal, finder())
 
-    async def _is_alone(self, made: AssetId, draft: Draft, journal: Journal) -> Json:
-        """Whether the upload made an asset. Under a name that somebody else took since names were listed, or that an
-        asset has which this user cannot see, it became a version of theirs (wire E 6.7): Conflict, before anything else
-        of that asset is changed. It is not uploaded under this name again."""
+    def _unseen_form(self, draft: Draft, plan: UploadPlan) -> str:
+        """The form of an upload that nobody may see before its rights are written; empty for another one."""
+        profile = self.tenant.known.profiles.get(plan.profile)
+        hides = profile is not None and profile.hides(self.api.clock.now())
+        unseen = draft.closed or hides or plan.profile != self._profile(draft)
+        return f"{facts.UPLOAD} unseen by {plan.profile}" if unseen else ""
+
+    async def _judged(self, made: AssetId, draft: Draft, unseen: str, journal: Journal) -> Json:
+        """True if the upload made an asset, and one that nobody sees where it is to be `unseen`. Raises Conflict if it
+        became a version of an asset of others, before anything else of that asset is changed; it is not uploaded under
+        this name again. Raises Rejected, after it was hidden, if it was released."""
+        row = await self._if_alone(made, draft)
+        if not row:
+            await note_fact(journal, TAKEN, {"filename": draft.filename, "asset": made})
+            await journal.discard(UPLOAD, "chunks:*")
+            raise _name_taken(made)
+        if unseen:
+            await self._refuse_released(made, row, unseen)
+        return True
+
+    async def _if_alone(self, made: AssetId, draft: Draft) -> Json:
+        """The row of an upload that made an asset. False or None if it did not: under a name that somebody else took
+        since names were listed, or that an asset has which this user cannot see, it becomes a version of theirs, now or
+        in a while (wire E 6.7), and an asset without our marker is not ours."""
         request = self.api.reading(facts.ASSET, wire.asset_path(made), MARKED, asset=made)
-        row = (await self._send(request, made)).object()
-        marked = draft.marker is None or draft.marker.value in _texts(row, draft.marker.field)
-        if (marked and not wire.needs_versions(row)) or len(await self._versions_of(made)) < 2:
-            return True
-        await note_fact(journal, TAKEN, {"filename": draft.filename, "asset": made})
-        await journal.discard(UPLOAD, "chunks:*")
-        raise _name_taken(made)
+
+        async def look() -> Json:
+            row = (await self._send(request, made)).object()
+            marked = draft.marker is None or draft.marker.value in wire.texts_in(row, draft.marker.field)
+            if marked and not wire.needs_versions(row):
+                return row
+            if len(await self._versions_of(made)) > 1:
+                return False
+            return row if marked else None
+
+        return await poll_until(self.api.clock, look, facts.TAKEN_SECONDS, facts.PENDING_WAITS)
+
+    async def _refuse_released(self, made: AssetId, row: Json, unseen: str) -> None:
+        """Raises Rejected if a new asset that nobody may see is released, or does not show whether it is."""
+        now = self.api.clock.now()
+        released = security.is_released(row, now)
+        if released is None:
+            released = security.is_released({"security": await self._security_of(made)}, now)
+        if released is False:
+            self.proven.prove(unseen)
+            return
+        await self._send_security(made, {security.RELEASE: None})
+        raise self.proven.harmful(unseen, partial(_released_at_once, unseen))
+
+    async def _security_of(self, asset: AssetId) -> Json:
+        path = wire.asset_path(asset, "security")
+        return (await self._send(self.api.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
 
     async def _versions_of(self, asset: AssetId) -> list[Json]:
         request = self.api.reading(facts.VERSIONS, wire.asset_path(asset, "versions"), asset=asset)
@@ -203,14 +243,16 @@ class ProfilesTarget(ProfilesPart):
         )
 
     async def remove(self, asset: AssetId) -> None:
-        """To the trash; what is gone or there already is left so. Safe to repeat."""
-        path = wire.asset_path(asset)
-        gone = frozenset({404, 410})
-        try:
-            await self.api.client.send(Request(facts.TRASH, "DELETE", path, asset=asset, repeatable=True, accept=gone))
-        except Conflict:
-            if (await self._state(asset)).get("deleted_date") is None:
-                raise
+        """To the trash; what is gone or there already is left so. Safe to repeat. Raises SafetyStop if the first one of
+        a run is gone afterwards."""
+        async with self.proven.first_use(facts.TRASH):
+            try:
+                moved = await to_trash(self.api, asset)
+                shown = not moved or await self.proven.holds(facts.TRASH, partial(is_trashed, self.api, asset))
+            except SafetyStop:
+                raise self.proven.harmful(facts.TRASH, partial(purged, asset)) from None
+        if not shown:
+            raise _without_effect("the asset is not in the trash after its removal", asset, facts.TRASH)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
@@ -249,7 +291,9 @@ class ProfilesTarget(ProfilesPart):
         people put it there."""
         asked = query.exactly(marker.field, marker.value)
         hits = await self.search.page(asked, expand="metadata")
-        ours = [row for row in hits.rows if marker.value in _texts(row, marker.field) and wire.id_of(row) != given_up]
+        ours = [
+            row for row in hits.rows if marker.value in wire.texts_in(row, marker.field) and wire.id_of(row) != given_up
+        ]
         trashed[:] = [wire.id_of(row) for row in ours if row.get("deleted_date")]
         return next((wire.id_of(row) for row in ours if not row.get("deleted_date")), None)
 
@@ -287,9 +331,7 @@ class ProfilesTarget(ProfilesPart):
         return name
 
     async def _state(self, asset: AssetId) -> Json:
-        request = self.api.reading(
-            facts.ASSET, wire.asset_path(asset), (("expand", "status,metadata_info"),), asset=asset
-        )
+        request = self.api.reading(facts.ASSET, wire.asset_path(asset), STATE, asset=asset)
         return (await self._send(request, asset)).object()
 
     async def _send(self, request: Request, asset: AssetId) -> Response:
@@ -297,16 +339,37 @@ class ProfilesTarget(ProfilesPart):
         return await (self.api.send_fresh(request) if self.api.is_recent(asset) else self.api.expanding(request))
 
     async def _put_security(self, asset: AssetId, body: Json) -> Json:
-        await self._send_security(asset, body)
-
-        async def hidden() -> bool:
-            path = wire.asset_path(asset, "security")
-            now = (await self._send(self.api.reading(facts.GET_SECURITY, path, asset=asset), asset)).json()
-            return isinstance(now, dict) and now.get(security.RELEASE) is None
-
-        if facts.HIDING in forms_of_security(body) and not await self.proven.holds(facts.HIDING, hidden):
-            raise _without_effect("the asset still has a release date after it was removed", asset, facts.PUT_SECURITY)
+        forms = forms_of_security(body)
+        if facts.HIDING not in forms:
+            await self._send_security(asset, body)
+        else:
+            async with self.proven.first_use(facts.HIDING):
+                await self._send_security(asset, body)
+                await self._refuse_kept(asset, facts.HIDING)
+        if facts.UNEXPIRING in forms:
+            await self._refuse_kept(asset, facts.UNEXPIRING)
         return True
+
+    async def _refuse_kept(self, asset: AssetId, form: str) -> None:
+        """Raises Rejected if the first date that a run takes away is still there, or is not shown to be away; "
+        "SafetyStop
+        if an asset without a release date is released."""
+        name = security.CLEARED[form]
+        expanded = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "security"),), asset=asset)
+
+        async def cleared() -> bool:
+            row = (await self._send(expanded, asset)).object()
+            shown = security.is_cleared(row.get("security"), name)
+            if shown is None:
+                shown = security.is_cleared(await self._security_of(asset), name)
+            if shown and form == facts.HIDING and row.get("released_and_not_expired") is True:
+                await self._send_security(asset, {name: security.second_text(facts.FAR_RELEASE)})
+                raise self.proven.harmful(form, _null_released)
+            return bool(shown)
+
+        if not await self.proven.holds(form, cleared):
+            what = f"the asset still has {security.NAMED[name]} after it was removed, or does not show that it has none"
+            raise _without_effect(what, asset, facts.PUT_SECURITY)
 
     async def _send_security(self, asset: AssetId, body: Json) -> None:
         await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
@@ -328,16 +391,32 @@ class ProfilesTarget(ProfilesPart):
         wanted = {tag.casefold().strip() for tag in tags}
 
         async def changed() -> bool:
-            asked = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags"),), asset=asset)
-            row = (await self._send(asked, asset)).json()
-            if not isinstance(row, dict) or not isinstance(row.get("tags"), list):
-                return True  # a release that shows no tags (wire E 10)
+            asked = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "tags,metadata"),), asset=asset)
+            row = (await self._send(asked, asset)).object()
+            if not isinstance(row.get("tags"), list):  # as in a release that shows none (wire E 10)
+                return operation == facts.ADD_TAGS and await self._is_found_by(row, wanted)
             now = {str(tag).casefold().strip() for tag in row["tags"]}
             return wanted <= now if operation == facts.ADD_TAGS else not wanted & now
 
         if not await self.proven.holds(operation, changed):
-            raise _without_effect("the call for tags succeeded but had no effect", asset, operation)
+            what = "the call for tags succeeded but had no effect, or the asset does not show its tags"
+            raise _without_effect(what, asset, operation)
         return True
+
+    async def _is_found_by(self, row: Json, tags: set[str]) -> bool:
+        """Whether a search for one of these tags finds an asset that does not show its tags."""
+        own = wire.fields_of(row)
+        tagged = next(filter(None, (query.tagged(tag, own) for tag in sorted(tags))), "")
+        embed_id = str(row.get("external_id") or "")
+        if not tagged or not query.SAFE.fullmatch(embed_id):
+            return False
+        asked = query.joined(tagged, query.exactly("embedid", embed_id))
+
+        async def found() -> bool | None:
+            rows = (await self.search.page(asked, limit=1)).rows
+            return True if [wire.id_of(hit) for hit in rows] == [wire.id_of(row)] else None
+
+        return await poll_until(self.api.clock, found, self.api.options.index_lag, FIND_WAITS) is True
 
     async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
         verb = operation.rpartition("/")[2]
@@ -362,7 +441,29 @@ def _name_taken(asset: AssetId) -> Conflict:
     )
 
 
-@interprets_response
+def _released_at_once(unseen: str) -> Rejected:
+    profile = unseen.rpartition(" by ")[2]
+    return Rejected(
+        f"what is uploaded through the profile {profile!r} is released at once, or does not show whether it is, though "
+        "nobody may see it: the first asset was hidden a moment later, and no more are uploaded through it",
+        operation=facts.UPLOAD,
+        code="released at once",
+        hint="let an administrator take the automatic release out of that profile, or name another one in "
+        "`closed_profile`; then `errors JOB --retry`",
+    )
+
+
+def _null_released() -> SafetyStop:
+    return SafetyStop(
+        "an asset without a release date is released here, so that taking the date away shows it: the first one got a "
+        "release date far in the future instead, and no other is hidden",
+        operation=facts.PUT_SECURITY,
+        code="changes-more",
+        hint="ask the service's support how assets are hidden at this tenant; until then leave closed assets out by "
+        "`select` in the mapping",
+    )
+
+
 def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
     return Rejected(
         message,
@@ -372,8 +473,3 @@ def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
         hint="the form of this call is undocumented, and this tenant expects another: please report it; "
         "`dam-sync help e_profiles` lists the assumed writes",
     )
-
-
-@interprets_response
-def _texts(row: Json, field: str) -> list[str]:
-    return [str(text) for text in ((row.get("metadata") or {}).get("fields") or {}).get(field) or ()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from urllib.parse import quote
 
 from dam_sync.crawl.pagers import Offset, Page, Params
@@ -85,25 +86,53 @@ class ProfilesTaxonomy(ProfilesPart):
             self._terms[vocabulary].setdefault(term.label, term)
 
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
-        """PUT of the value; assets follow. It is its own id, so that one that is gone while the new one is there was
-        renamed before."""
+        """PUT of the value; assets follow, which is seen of one that has it before the first of a run. It is its own
+        id, so that one that is gone while the new one is there was renamed before. Raises Rejected, after the list is
+        as it was, if the assets keep the old value."""
         label = renamed.label.strip()
         if not label:
             raise InvalidValue(f"a value of {vocabulary} cannot be empty")
-        path = wire.vocabulary_path(vocabulary, term.label)
+        if label == term.label:
+            return term
+        async with self.proven.first_use(facts.PUT_TERM):
+            holder = None if self.proven.proven([facts.PUT_TERM]) else await self._holder(vocabulary, term.label)
+            known = await self._renamed(vocabulary, term.label, label)
+            if holder is not None:
+                await self._refuse_unfollowed(vocabulary, holder, term.label, label)
+        return known[label]
+
+    async def _renamed(self, vocabulary: str, old: str, new: str) -> dict[str, Term]:
+        """The list with the new value. Raises Rejected if it does not have it."""
         gone = False
         try:
-            await self.api.write(facts.PUT_TERM, path, {"value": label})
+            await self.api.write(facts.PUT_TERM, wire.vocabulary_path(vocabulary, old), {"value": new})
         except NotFound:
             gone = True
         finally:
             self._terms.pop(vocabulary, None)
         known = await self._list(vocabulary, again=True)
-        if label not in known:
+        if new not in known:
             wrong = NotFound if gone else Rejected
-            text = f"the value {term.label!r} of {vocabulary} was not renamed to {label!r}"
-            raise wrong(text, operation=facts.PUT_TERM)
-        return known[label]
+            raise wrong(f"the value {old!r} of {vocabulary} was not renamed to {new!r}", operation=facts.PUT_TERM)
+        return known
+
+    async def _holder(self, vocabulary: str, label: str) -> AssetId | None:
+        """An asset outside the trash that has this value, as far as a search finds one."""
+        hits = await self.search.page(query.having(vocabulary, label) or query.is_filled(vocabulary), expand="metadata")
+        rows = [row for row in hits.rows if not wire.is_trashed(row) and label in wire.texts_in(row, vocabulary)]
+        return wire.id_of(rows[0]) if rows else None
+
+    async def _refuse_unfollowed(self, vocabulary: str, holder: AssetId, old: str, new: str) -> None:
+        """Raises Rejected if an asset that had the old value has it still, once the list has it again."""
+        asked = self.api.reading(facts.ASSET, wire.asset_path(holder), (("expand", "metadata"),), asset=holder)
+
+        async def followed() -> bool:
+            values = wire.texts_in((await self.api.client.send(asked)).object(), vocabulary)
+            return new in values and old not in values
+
+        if not await self.proven.holds(facts.PUT_TERM, followed):
+            await self._renamed(vocabulary, new, old)
+            raise self.proven.harmful(facts.PUT_TERM, partial(_unfollowed, vocabulary, holder))
 
     async def _list(self, vocabulary: str, *, again: bool = False) -> dict[str, Term]:
         if again or vocabulary not in self._terms:
@@ -315,6 +344,16 @@ class ProfilesTaxonomy(ProfilesPart):
             async for rows, _ in pages:
                 if rows:
                     yield tuple(wire.id_of(row) for row in rows)
+
+
+def _unfollowed(vocabulary: str, holder: str) -> Rejected:
+    return Rejected(
+        f"values of {vocabulary} are renamed in the list alone: asset {holder} kept the old one; the list has the old "
+        "value again, and no value is renamed",
+        operation=facts.PUT_TERM,
+        code="not on assets",
+        hint="rename the value in the service itself, where assets follow, then run again",
+    )
 
 
 def _flat(nodes: Sequence[Node]) -> list[Node]:

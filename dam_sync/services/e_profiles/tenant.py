@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from dam_sync.aio.single_flight import Proven
 from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
@@ -15,6 +16,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.library import Library
 from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
@@ -127,6 +129,9 @@ class ProfilesPart(HttpService):
             self.remove_capabilities(reads=[Feature.ATTACHMENTS])
         self.search = ProfilesSearch(self.api)
         self.tenant = ProfilesTenant(self.api, self.search)
+        self.proven = Proven(context.clock)
+        self._library: Library | None = None
+        self._urls = (context.base_url, context.tenant_url)
 
     @property
     def client(self) -> Client:
@@ -143,8 +148,10 @@ class ProfilesPart(HttpService):
             raise ContractBroken("the service did not say whose token this is", operation="GET /v2/user")
         hits = await self.search.page("", limit=1)
         archives = self.api.tells_archived and await self.tenant.archives(hits.total)
+        name = tenant_of(await self.api.auth.headers(), self.api.tenant_url)
+        self._library = Library.of_customer(facts.NAME, self._urls, name.casefold())
         return Account(
-            tenant=tenant_of(await self.api.auth.headers(), self.api.tenant_url),
+            tenant=name,
             user=str(user.get("username") or user.get("email") or user.get("uuid")),
             release="v2",
             total=hits.total,
@@ -156,6 +163,10 @@ class ProfilesPart(HttpService):
             undecided_as_target=self._unset("version_policy", NO_VERSIONS),
             allowance=allowance,
         )
+
+    async def library(self) -> Library | None:
+        """See `Service.library`: all customers have one host, and the token names the tenant (wire E 1)."""
+        return self._library
 
     async def _allowance(self) -> MonthlyAllowance | None:
         """The allowance of the plan with what the service counted of it, up to a day late (wire E 1.4, 7)."""

@@ -19,7 +19,8 @@ from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.api.records import AssetRecord, RightsForm
 from dam_sync.services.folder.facts import CREATED, FILENAME_BYTES
 
-NAMING = Naming(frozenset('<>:"/\\|?*'), FILENAME_BYTES)
+# Not `%` either: in the manifests of a bag it begins a code, which programs take differently (RFC 8493, 2.1.3)
+NAMING = Naming(frozenset('<>:"/\\|?*%'), FILENAME_BYTES)
 UNKNOWN_LANGUAGE = "und"
 KEYS = frozenset({*AssetRecord.model_fields, "revision"})
 RIGHTS = frozenset(RightsForm.model_fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -13,16 +13,19 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied
+from dam_sync.model.library import Library
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
-from dam_sync.services.folder.api.bag import seal
-from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained
+from dam_sync.services.folder.api.bag import CodedName, seal
+from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained, folder_mode
+from dam_sync.services.folder.api.place import library_at
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
@@ -54,6 +57,7 @@ class FolderService(Service):
         self._begins = options.where_it_begins(context)
         self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
         self._unpacked: Unpacked | None = None
+        self._found = False  # whether `probe` was allowed to make it a target
         self._reader = Reader(self._tenant, self.limits.page)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
@@ -89,9 +93,10 @@ class FolderService(Service):
                     refused_as_target=refused,
                 )
             with explained(str(root)):
-                root.mkdir()
+                root.mkdir(mode=folder_mode(root.parent.stat()))
         if not tenant.read_only:
             tenant.found()
+            self._found = True
         closed = () if tenant.disk.system.may_write(root) else (READ_ONLY,)
         total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
         former = "" if tenant.is_ours else tenant.former
@@ -111,6 +116,10 @@ class FolderService(Service):
             self._tenant.look(Disk(self._unpacked.root))
         return self._unpacked.root
 
+    async def library(self) -> Library | None:
+        """See `Service.library`; an archive is only read, and lies where it pleases."""
+        return None if is_archive(self._root) else await run_sync(library_at, self._root)
+
     async def adopt_schema(self, source: Schema) -> None:
         self._tenant.adopt(source)
 
@@ -123,7 +132,7 @@ class FolderService(Service):
     def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
         return self._reader.crawl(shard, cursor)
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         return await self._reader.open(file, offset)
 
     def estimate_open(self, file: FileRef) -> Calls:
@@ -134,9 +143,14 @@ class FolderService(Service):
     async def fetch(self, asset: AssetId) -> Asset:
         return await self._reader.fetch(asset)
 
-    async def public_links(self, asset: AssetId) -> dict[str, str]:
+    async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         """Those that the asset had at the service it was exported from. Raises NotFound."""
-        return dict((await self._reader.fetch(asset)).source_links)
+        return (await self.published(asset)).links
+
+    async def published(self, asset: AssetId) -> Published:
+        """By one reading. Raises NotFound."""
+        found = await self._reader.fetch(asset)
+        return Published(found, dict(found.source_links))
 
     async def close(self) -> None:
         """Make a bag of what was written, by this connection or by one that was killed. See `Service.close`. What goes
@@ -144,7 +158,7 @@ class FolderService(Service):
         wrote, self._writer.wrote = self._writer.wrote, False
         running = sys.exception()
         try:
-            if not self._tenant.read_only:
+            if self._found:
                 await run_sync(self._finish, wrote)
         except DamSyncError as error:
             if running is None:
@@ -161,7 +175,18 @@ class FolderService(Service):
             tenant.catalogue.compact()
             tenant.write_sheet()
             if bag:
-                self._seal(tenant.disk, tenant.clock.now().date())
+                self._make_bag()
+
+    def _make_bag(self) -> None:
+        tenant, today = self._tenant, self._tenant.clock.now().date()
+        try:
+            self._seal(tenant.disk, today)
+        except CodedName:
+            if not self._writer.respell():
+                raise
+            tenant.catalogue.compact()
+            tenant.write_sheet()
+            self._seal(tenant.disk, today)
 
     async def find(self, marker: Marker) -> AssetId | None:
         return await self._writer.find(marker)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
-from dam_sync.model.errors import ContractBroken, Denied, IntegrityError, InvalidValue, NotFound
+from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound, OtherVersion
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
+from dam_sync.model.validator import Validator
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.tenant import Tenant
 
@@ -107,23 +108,24 @@ class Reader:
 
 
 class FileStream:
-    """Implements `model.ports.Stream` for a file on disk. Raises IntegrityError if it changes while it is read."""
+    """Implements `model.ports.Stream` for a file on disk. Raises OtherVersion if it changes while it is read."""
 
     def __init__(self, handle: int, start: int) -> None:
         self._handle: int | None = handle
         self._stamp = _stamp(handle)
-        self.total = self._stamp[0]
+        self.total = self._stamp.size
+        self.validator = self._stamp.validator
         self.start = start
         if start > self.total:
             os.close(handle)
-            raise InvalidValue(f"byte {start} requested of a file of {self.total}")
+            raise OtherVersion(f"byte {start} requested of a file that has {self.total} bytes now", code="length")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         at = self.start
         while self._handle is not None and (block := await run_sync(os.pread, self._handle, MIB, at)):
             at += len(block)
             if _stamp(self._handle) != self._stamp:
-                raise IntegrityError("the file was changed while it was read", hint="run again when nobody writes it")
+                raise OtherVersion("the file was changed while it was read", hint="run again when nobody writes it")
             yield block
 
     async def aclose(self) -> None:
@@ -132,6 +134,21 @@ class FileStream:
             os.close(handle)
 
 
-def _stamp(handle: int) -> tuple[int, int]:
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """What changes when a file is written or replaced. changed: of its inode, which also moves where somebody sets the
+    date back afterwards."""
+
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+    @property
+    def validator(self) -> Validator:
+        return Validator(tag=f"{self.inode:x}-{self.size:x}-{self.modified:x}-{self.changed:x}")
+
+
+def _stamp(handle: int) -> _Stamp:
     found = os.fstat(handle)
-    return found.st_size, found.st_mtime_ns
+    return _Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

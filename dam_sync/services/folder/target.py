@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Relation, digest_of
@@ -15,6 +16,7 @@ from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.folder import codec
+from dam_sync.services.folder.api.bag import CODE
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import Uploader, home
@@ -201,6 +203,34 @@ class Writer:
         with suppress(NotFound):
             self.tenant.disk.rename(self.tenant.files(path), self.tenant.trash(place))
 
+    def respell(self) -> int:
+        """Give files that earlier releases stored names without a code of a manifest; how many assets have such files.
+        Safe to repeat: a file is moved before its record says so."""
+        found = 0
+        for identity in self.tenant.catalogue.asset_ids():
+            asset = codec.asset_of(self.tenant.catalogue.asset(identity))
+            moved = {file.id: _spelled(file.id) for file in (*asset.versions, *asset.attachments)}
+            if any(old != new for old, new in moved.items()):
+                for old, new in moved.items():
+                    self._move(old, new)
+                self.tenant.catalogue.change(partial(self._respelled, identity, moved))
+                found += 1
+        return found
+
+    def _move(self, old: str, new: str) -> None:
+        for place in (self.tenant.files, self.tenant.trash):
+            if old != new:
+                with suppress(NotFound):
+                    self.tenant.disk.rename(place(old), place(new))
+
+    def _respelled(self, identity: str, moved: Mapping[str, str]) -> list[Record]:
+        asset = codec.asset_of(self.tenant.catalogue.asset(identity))
+        versions, attachments = (
+            tuple(replace(file, id=moved.get(file.id, file.id)) for file in files)
+            for files in (asset.versions, asset.attachments)
+        )
+        return [codec.record_of(replace(asset, versions=versions, attachments=attachments))]
+
     def sweep(self) -> int:
         swept = 0 if self.tenant.read_only else self.uploader.sweep()
         self.wrote = self.wrote or swept > 0
@@ -240,6 +270,11 @@ class Writer:
                 self._note(made[0].id, made[0].fields)
 
         await run_sync(change)
+
+
+def _spelled(path: str) -> str:
+    above, _, name = path.rpartition("/")
+    return f"{above}/{codec.safe_name(name)}" if CODE.search(name) else path
 
 
 def _with_version(asset: Asset, place: int, file: FileRef) -> Asset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dam_sync.model.exposure import ExposureRule
+from dam_sync.model.exposure import ACCEPTED_ONLY, ExposureRule
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support.libraries.every_feature import OWN_MARKS
 
@@ -27,7 +27,7 @@ WITHOUT_GROUPS = {"c_brandlibrary"}
 SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call shows who may see a folder (wire A 5.1)
 BOARD = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
 
-OF_DRAFTS = tuple(rule.value for rule in ExposureRule if not rule.value.startswith("reopened_by_"))
+OF_DRAFTS = tuple(rule.value for rule in ExposureRule if rule not in ACCEPTED_ONLY)
 """The rules by which what the source and the mapping say is judged; they can be accepted or closed."""
 
 

@@ -79,7 +79,7 @@ def _head(stream: socket.socket) -> bytes:
 
 
 def _give(stream: socket.socket, size: int) -> None:
-    stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+    stream.sendall(b'HTTP/1.1 200 OK\r\nETag: "%d"\r\nContent-Length: %d\r\n\r\n' % (size, size))
     whole, rest = divmod(size, len(BLOCK))
     for _ in range(whole):
         stream.sendall(BLOCK)

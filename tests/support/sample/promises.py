@@ -47,6 +47,10 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/conformance/test_creating.py::test_files_of_any_size_arrive_whole",
         "tests/unit/services/test_d_uploads.py::test_bytes_that_are_not_what_was_promised_leave_no_asset",
     ),
+    ("guarantees", "Every file is one version."): (
+        "tests/unit/transfer/test_transfer_versions.py::test_no_mixture_of_versions_is_ever_stored",
+        "tests/conformance/test_replaced_files.py::test_what_is_read_after_a_break_is_of_the_same_version",
+    ),
     ("guarantees", "Losses have names."): (
         "tests/e2e/test_kills.py::test_the_report_of_a_resumed_run_has_every_loss",
         "tests/simulation/test_planted_differences.py::test_every_planted_difference_is_found_and_no_other",

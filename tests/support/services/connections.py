@@ -82,6 +82,9 @@ class Bytes:
         for at in range(start, end, 1 << 18):
             yield self.data[at : min(at + (1 << 18), end)]
 
+    async def version(self) -> str:
+        return ""
+
     async def check(self) -> None:
         self.checked += 1
 

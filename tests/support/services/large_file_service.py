@@ -25,6 +25,7 @@ from dam_sync.model.probed import Account
 from dam_sync.model.schema import Field as SchemaField
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.transfer.upload import send_parts
 from tests.support.network.storage_process import BLOCK, PEM
@@ -84,7 +85,7 @@ class FilmService(Service):
         """See `Service.fetch`."""
         return self._asset(int(asset))
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """See `Service.open`."""
         assert offset == 0, "a broken connection to a storage of this machine"
         return await self._client.stream(Request("GET /file", "GET", f"/{file.size}"))

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Transient
+from dam_sync.model.validator import Validator
 
 BLOCK = 64 * 1024
+FIRST = Validator(tag='"1"')
 
 
 @dataclass
@@ -22,6 +24,8 @@ class Opening:
     size: int | None = None
     total: bool = True  # says how long the file is
     refuses: Exception | None = None
+    validator: Validator = FIRST
+    read: Callable[[int, int], bytes] | None = None  # of another version of the file
 
 
 @dataclass
@@ -32,12 +36,14 @@ class Source:
     read: Callable[[int, int], bytes]
     script: Sequence[Opening] = ()
     offsets: list[int] = field(default_factory=list)
+    wanted: list[Validator] = field(default_factory=list)
     alive: int = 0
     served: int = 0
 
-    async def open(self, offset: int) -> FakeStream:
+    async def open(self, offset: int, validator: Validator) -> FakeStream:
         number = len(self.offsets)
         self.offsets.append(offset)
+        self.wanted.append(validator)
         opening = self.script[number] if number < len(self.script) else Opening()
         if opening.refuses is not None:
             raise opening.refuses
@@ -62,13 +68,14 @@ class FakeStream:
         self._source, self._opening, self.start = source, opening, start
         self._size = source.size if opening.size is None else opening.size
         self.total = self._size if opening.total else None
+        self.validator = opening.validator
         self._open = True
         source.alive += 1
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         end = self._size if self._opening.stops is None else min(self._size, self.start + self._opening.stops)
         for start in range(self.start, end, BLOCK):
-            block = self._source.read(start, min(start + BLOCK, end))
+            block = (self._opening.read or self._source.read)(start, min(start + BLOCK, end))
             self._source.served += len(block)
             yield block
         if self._opening.stops is not None and self._opening.breaks:

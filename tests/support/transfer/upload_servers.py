@@ -174,6 +174,9 @@ class Once:
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncIterator[bytes]:
         yield await self.read(start, self.size if stop is None else stop)
 
+    async def version(self) -> str:
+        return ""
+
     async def check(self) -> None:
         self.checks += 1
         if self.wrong:

@@ -287,11 +287,19 @@ def suggested(
 
 
 def served(
-    universe: Universe, folder: Path, kinds: tuple[str, str], libraries: Sequence[Sequence[Any]]
+    universe: Universe,
+    folder: Path,
+    kinds: tuple[str, str],
+    libraries: Sequence[Sequence[Any]],
+    variant: str = "",
 ) -> tuple[Tenant, Tenant]:
-    """A source and a target with these records; folders are made in `folder`."""
+    """A source and a target with these records; folders are made in `folder`. variant: that the target plays."""
     source, target = (
-        universe.folder(folder / role, rows) if kind == FOLDER else universe.tenant(kind, rows, **options_of(kind))
+        universe.folder(folder / role, rows)
+        if kind == FOLDER
+        else universe.tenant(
+            kind, rows, **options_of(kind), **({"variant": variant} if variant and role == "to" else {})
+        )
         for role, kind, rows in zip(("from", "to"), kinds, libraries, strict=True)
     )
     return source, target

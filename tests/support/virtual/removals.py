@@ -193,13 +193,14 @@ def note_of(side: Tenant) -> str:
 
 @contextmanager
 def removing(
-    folder: Path, kinds: tuple[str, str], containers: Sequence[Json] = (), **policy: Any
+    folder: Path, kinds: tuple[str, str], containers: Sequence[Json] = (), variant: str = "", **policy: Any
 ) -> Iterator[Removals]:
-    """Moved, with a policy that removes what left the source. containers: those that the target has before."""
+    """Moved, with a policy that removes what left the source. containers: those that the target has before; variant:
+    that it plays."""
     rows = [*SCHEMA, *(asset(number) for number in range(1, ASSETS + 1))]
     libraries = rows, [] if kinds[1] == FOLDER else [*receiving(), *containers]
     with Universe(1) as universe:
-        source, target = served(universe, folder, kinds, libraries)
+        source, target = served(universe, folder, kinds, libraries, variant)
         job = job_in(folder)
         mapping = job.with_name("mapping.yaml")
         write_job(job, "move", *sides_of((source, target)), mapping, state=state_for(job))

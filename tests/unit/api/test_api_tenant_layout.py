@@ -49,6 +49,18 @@ def test_all_types_are_declared_where_one_of_a_new_tenant_is_missing() -> None:
     assert [row["name"] for row in records_of(LAYOUT, known, "") if row["record"] == "type"] == ["Photo", "Film"]
 
 
+def test_the_cells_of_a_field_set_keep_their_kinds() -> None:
+    kinds = {"since": FieldKind.DATE, "size": FieldKind.NUMBER, "place": FieldKind.TERM}
+    loans = Field("loans", FieldKind.ROWS, multiple=True, cells=frozenset({*kinds, "by"}), cell_kinds=kinds)
+    (row,) = records_of(TenantLayout(Schema({"loans": loans}), {}, ()), bare(), "")
+    assert {cell["key"]: cell["kind"] for cell in row["fields"]} == {
+        "by": "text",
+        "place": "text",
+        "since": "date",
+        "size": "number",
+    }
+
+
 def test_each_difference_is_a_line() -> None:
     shorter = replace(SUBJECT, max_length=40, label="Other")
     schema = replace(SCHEMA, fields={"lib:subject": shorter}, locales=("en",), groups=None)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from dam_sync.engine.known_terms import unmixed
 from dam_sync.engine.renames.counterparts import Counterparts
+from dam_sync.mapping.vocabulary import recall_key
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -160,3 +162,41 @@ async def test_a_label_that_differs_in_how_it_is_spelled_alone_stays_as_it_was_w
     assert known.present(written, SCHEMA) == written
     actual = Asset(AssetId("a"), "a.jpg", Revision("1"), fields={"main": Term(label, "t1")})
     assert known.as_known(actual, SCHEMA).fields == actual.fields
+
+
+async def test_a_term_for_which_an_earlier_release_took_another_one_is_forgotten(store: SqlStore) -> None:
+    right = Counterpart(TERM, "subject", "1", ("Arts/Crafts",), "topics", "t5", ("Arts/Crafts",), ("Arts/Crafts",))
+    wrong = replace(right, source="3", origin=("Arts", "Crafts"))
+    await store.keep_counterparts([right, wrong, SEA])
+    known = await Counterparts.load(store, dry=False)
+    assert set(known.rows) == {right.key, SEA.key}
+    assert known.mixed_up == {("subject", "3")}
+    assert not await known.is_shared(right)
+    await known.keep(replace(wrong, target="t6", name=wrong.origin))
+    assert (await Counterparts.load(store, dry=False)).mixed_up == frozenset()
+
+
+def test_terms_that_an_earlier_release_mixed_up_are_not_recalled() -> None:
+    crafts = Term("Crafts", "3", ("Arts", "Crafts"))
+    plain = {
+        recall_key("s", Term("Sea", "7")): Term("Ocean", "t7"),
+        recall_key("s", Term("A\nB", "/8")): Term("x", "t8"),
+    }
+    by_path = {recall_key("s", Term(path[-1], path=path)): Term(label, "t") for path, label in PATHS.items()}
+    known = {**plain, recall_key("s", crafts): Term("Arts/Crafts", "t1"), **by_path}
+    kept = unmixed(known, {("s", "3")})
+    assert kept == {**plain, recall_key("s", Term("Sea", path=("Nature", "Sea"))): Term("Sea", "t")}
+
+
+PATHS = {
+    ("Nature", "Sea"): "Sea",
+    ("Fine", "Arts"): "Fine/Arts",  # another label of the same joined text
+    ("A/B", "C"): "C",  # two terms of one joined text
+    ("A", "B", "C"): "C",
+}
+
+
+def test_a_term_is_recalled_by_what_is_its_own() -> None:
+    same = (Term("b", "a\nb"), Term("b\nb", "a"), Term("b", "/Sea"), Term("b", path=("Sea",)), Term("b", "\\/Sea"))
+    assert len({recall_key("rule", term) for term in same}) == len(same)
+    assert recall_key("rule", Term("Sea", "7")) == "rule\n7\nSea"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,14 +10,20 @@ from typing import cast
 
 import pytest
 
-from dam_sync.engine.evidence import FileCheck
+from dam_sync.engine.evidence import BY_DIGESTS, BY_DOWNLOAD, BY_DOWNLOADS, FileCheck
 from dam_sync.engine.files import FilePair
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.verification.patterns import NOT_COMPARED
+from dam_sync.http.client import Client
 from dam_sync.model.asset import FileRef
 from dam_sync.model.ports import Content, Stream
+from dam_sync.model.validator import Validator
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.content import MEMORY_BYTES, content_of
 from dam_sync.transfer.digests import computable
+from dam_sync.transfer.download import Opener
+from tests.support.network.clients import client_of, get
+from tests.support.network.versioned_file import Break, VersionedFile, version_of
 from tests.support.virtual.scale.generated_source import Bytes
 
 SIZES = (900, MEMORY_BYTES + 900)
@@ -27,11 +34,14 @@ class Desk:
 
     def __init__(self, folder: Path, ours: bytes, theirs: bytes) -> None:
         self.folder, self.held = folder, {"ours": ours, "theirs": theirs}
+        self.openers: dict[str, Opener] = {}
         self.contents = self.target_contents = self.content
 
     @asynccontextmanager
     async def content(self, file: FileRef, name: str) -> AsyncIterator[Content]:
-        async def opened(offset: int) -> Stream:
+        async def opened(offset: int, validator: Validator) -> Stream:
+            if file.id in self.openers:
+                return await self.openers[file.id](offset, validator)
             return Bytes(self.held[file.id], offset)
 
         wanted = frozenset() if computable(file.digests) else frozenset({"sha256"})
@@ -49,5 +59,69 @@ async def test_other_bytes_are_found_whatever_digest_the_source_publishes(
     for theirs, evidence in ((ours, "V3"), (b"y" + ours[1:], "V0")):
         files = (FileRef("ours", "a.jpg", size, digests=digests), FileRef("theirs", "a.jpg", size))
         check = FileCheck(cast(RunContext, Desk(tmp_path, ours, theirs)), "digest")
-        found, proven = await check.compare(FilePair("version", "file", *files))
-        assert (proven, len(found)) == (evidence, evidence == "V0")
+        compared = await check.compare(FilePair("version", "file", *files))
+        assert (compared.evidence, len(compared.found)) == (evidence, evidence == "V0")
+        assert compared.by == BY_DOWNLOADS
+
+
+@pytest.mark.parametrize("level", ["digest", "bytes"])
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_mixture_is_never_called_equal(tmp_path: Path, size: int, side: str, level: str) -> None:
+    """Every download of that side breaks and goes on in another version: the same mixture each time, as what was moved
+    before."""
+    file, cut = VersionedFile((size,), cuts=size // 3), size // 3
+    mixture = version_of(0, size)[:cut] + version_of(1, size)[cut:]
+    async with client_of("https://files.example", transport=file) as client:
+
+        async def opened(offset: int, validator: Validator) -> Stream:
+            return await client.stream(get("/f", asset="1"), offset, validator)
+
+        desk = Desk(tmp_path, mixture, mixture)
+        desk.openers[side] = opened
+        pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
+        compared = await FileCheck(cast(RunContext, desk), level).compare(pair)
+    (found,) = compared.found
+    assert (found.pattern, found.path) == (NOT_COMPARED, "file.digest")
+    assert found.found.startswith("source: " if side == "ours" else "target: ")
+    assert "replaced" in found.found
+    assert (compared.evidence, compared.by) == ("V2", "")  # nothing to be repaired
+
+
+async def test_a_file_that_is_replaced_once_is_compared_as_it_is_now(tmp_path: Path) -> None:
+    for size in SIZES:
+        file = VersionedFile((size,), breaks=[Break(size // 3)])
+        async with client_of("https://files.example", transport=file) as client:
+
+            async def opened(offset: int, validator: Validator, client: Client = client) -> Stream:
+                return await client.stream(get("/f", asset="1"), offset, validator)
+
+            desk = Desk(tmp_path, b"", version_of(1, size))
+            desk.openers["ours"] = opened
+            pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
+            compared = await FileCheck(cast(RunContext, desk), "bytes").compare(pair)
+        assert (compared.found, compared.evidence, compared.by) == ([], "V3", BY_DOWNLOADS)
+
+
+@pytest.mark.parametrize(
+    ("level", "ours", "theirs", "by", "evidence"),
+    [
+        ("digest", "published", "published", BY_DIGESTS, "V4"),
+        ("digest", "published", "", BY_DOWNLOAD, "V3"),
+        ("digest", "", "published", BY_DOWNLOADS, "V3"),
+        ("bytes", "published", "published", BY_DOWNLOADS, "V3"),
+        ("fields", "published", "published", "", "V2"),
+    ],
+)
+async def test_it_says_what_was_compared_with_what(
+    tmp_path: Path, level: str, ours: str, theirs: str, by: str, evidence: str
+) -> None:
+    data = b"x" * 900
+    digests = {"md5": hashlib.md5(data).hexdigest()}
+    files = [
+        FileRef(name, "a.jpg", 900, digests=digests if has else {})
+        for name, has in (("ours", ours), ("theirs", theirs))
+    ]
+    check = FileCheck(cast(RunContext, Desk(tmp_path, data, data)), level)
+    compared = await check.compare(FilePair("file", "file", *files))
+    assert (compared.found, compared.by, compared.evidence) == ([], by, evidence)

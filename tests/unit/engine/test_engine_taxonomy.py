@@ -70,6 +70,67 @@ async def test_terms_that_are_recorded_are_not_asked_for_again() -> None:
     assert [labels for _, labels in target.calls] == [(">Sea",), (">Wood", ">City"), (">Wood", ">City")]
 
 
+ALIKE = [
+    ("Arts/Crafts",),
+    ("Arts",),
+    ("Arts", "Crafts"),
+    ("A", "B/C"),
+    ("A/B", "C"),
+    ("A", "B", "C"),
+    ("a:b",),
+    ("a\\/b",),
+]
+
+
+async def test_terms_whose_joined_labels_are_the_same_are_created_each() -> None:
+    target, journal = Target(), MemoryJournal()
+    wanted = [(name, Term(path[-1], path=path)) for name in ("tree", "tree:a") for path in ALIKE]
+    made = await TargetTerms(target, journal, ("tree", "tree:a")).ensure(wanted)  # type: ignore[arg-type]
+    assert len(journal.done) == len(made) == len(wanted)
+    assert {key: term.path for key, term in made.items()} == {(name, term.path): term.path for name, term in wanted}
+
+
+class Library(Target):
+    """Has these terms; listing them is how a killed process's writes are found."""
+
+    capabilities = Capabilities(frozenset({Operation.ENSURE_TERM, Operation.TERMS}))
+
+    def __init__(self, *paths: tuple[str, ...]) -> None:
+        super().__init__()
+        self.paths = paths
+
+    async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
+        for path in self.paths:
+            yield Term(path[-1], f"id-{path}", path)
+
+
+@pytest.mark.parametrize(
+    ("there", "recorded"),
+    [
+        ([("Arts/Crafts",)], {"term:tree:Arts\\/Crafts"}),
+        ([("Arts",), ("Arts", "Crafts")], {"term:tree:Arts/Crafts"}),
+        ([("Arts/Crafts",), ("Arts",), ("Arts", "Crafts")], set()),
+        ([("Arts",)], set()),
+    ],
+)
+async def test_what_an_earlier_release_began_is_the_one_term_that_it_may_mean(
+    there: list[tuple[str, ...]], recorded: set[str]
+) -> None:
+    journal = MemoryJournal()
+    await journal.begin(["former term:tree:Arts/Crafts"])
+    terms = TargetTerms(Library(*there), journal, ("tree",), recovers=True)  # type: ignore[arg-type]
+    await terms.known()
+    assert (set(journal.done), journal.open) == (recorded, set())
+
+
+async def test_a_term_that_was_begun_is_not_taken_for_another_with_the_same_joined_labels() -> None:
+    journal = MemoryJournal()
+    await journal.begin(["term:tree:Arts/Crafts"])
+    terms = TargetTerms(Library(("Arts/Crafts",)), journal, ("tree",), recovers=True)  # type: ignore[arg-type]
+    await terms.known()
+    assert (journal.done, journal.open) == ({}, {"term:tree:Arts/Crafts"})
+
+
 class Shelves:
     """Has two containers, and gives them other names."""
 

@@ -29,6 +29,7 @@ from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.service import TRASH, Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term, Value
 
 NATURE, SEA, CITY = Term("Nature", "1"), Term("Sea", "2", ("Nature", "Sea"), "1"), Term("City", "3")
@@ -93,7 +94,7 @@ class Shelf(Service):
         self._ask(f"fetch {asset}")
         return self.assets[asset]
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         raise NotFound("no file is read")
 
     async def close(self) -> None:

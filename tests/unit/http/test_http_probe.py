@@ -35,7 +35,7 @@ async def test_a_link_is_followed_without_a_credential_and_without_reading_a_bod
     assert (found.status, found.hops, found.good) == ("206", 1, True)
     assert (gone.status, gone.good, gone.text) == ("404", False, "404")
     assert [(seen.method, seen.path) for seen in server.seen] == [
-        *(("HEAD", "/old"), ("HEAD", "/new"), ("GET", "/new"), ("HEAD", "/gone"))
+        *(("HEAD", "/old"), ("HEAD", "/new"), ("GET", "/new"), ("HEAD", "/gone"), ("GET", "/gone"))
     ]
     assert all("authorization" not in seen.headers and "cookie" not in seen.headers for seen in server.seen)
     assert server.seen[2].headers["range"] == "bytes=0-0"
@@ -86,6 +86,77 @@ async def test_redirects_without_end_and_to_other_schemes_end() -> None:
     asking = probe()
     assert not (await asking.ask(f"{server.url}/")).good
     await asking.close()
+
+
+FORM = b"<html><form action='/in'><input name=p TYPE = 'password'></form></html>"
+SCRIPT = b"<html><script>location='/sso/start'</script></html>"
+PLAYER = b"<html><video src=x></video></html>"
+
+
+def page(body: bytes, status: int = 200, **headers: str) -> Said:
+    return Said(status, body, headers={"Content-Type": "text/html; charset=utf-8", **headers})
+
+
+SITE = {
+    "/form.jpg": page(FORM),
+    "/form": page(FORM),
+    "/script": page(SCRIPT),
+    "/page.jpg": page(PLAYER),
+    "/page.html": page(PLAYER),
+    "/player": page(PLAYER),
+    "/attached.jpg": page(PLAYER, **{"Content-Disposition": "attachment; filename=x.html"}),
+    "/moved.jpg": Said(302, headers={"Location": "/app/login.jsp?requestedUrl=x"}),
+    "/app/login.jsp": page(PLAYER),
+    "/elsewhere": Said(302, headers={"Location": "/start"}),
+    "/start": page(PLAYER),
+    "/again": Said(302, headers={"Location": "/again"}),
+    "/in": Said(302, headers={"Location": "http://10.0.0.1/sso"}),
+    "/401": Said(401),
+    "/403": Said(403),
+    "/404": Said(404),
+    "/410": Said(410),
+    "/429": Said(429),
+    "/503": Said(503),
+    "/file.jpg": Said(200, b"jpeg", headers={"Content-Type": "image/jpeg"}),
+}
+SEEN = {
+    "/form.jpg": ("a login page", False, False),
+    "/form": ("a login page", False, False),
+    "/script": ("a page in place of a file", False, True),
+    "/page.jpg": ("a page in place of a file", False, True),
+    "/page.html": ("200", True, True),
+    "/player": ("200", True, True),
+    "/attached.jpg": ("200", True, True),
+    "/moved.jpg": ("a login page", False, False),
+    "/elsewhere": ("a page in place of a file", False, True),
+    "/again": ("too many redirects", False, False),
+    "/in": ("private address, not asked", False, False),
+    **{f"/{status}": (str(status), False, False) for status in (401, 403, 404, 410)},
+    **{f"/{status}": (str(status), None, None) for status in (429, 503)},
+    "/file.jpg": ("200", True, True),
+}
+
+
+async def test_a_login_is_distinguished_from_a_file() -> None:
+    """opens: whether anybody was seen to get the file; may_open: whether somebody may get it who must not."""
+    asking = probe()
+    async with RawServer(lambda seen: SITE.get(seen.path, Said(404))) as server:
+        found = {path: await asking.ask(f"{server.url}{path}") for path in SEEN}
+        told = await asking.ask(f"{server.url}/page.jpg", page=True)
+        login = await asking.ask(f"{server.url}/form", page=True)
+        await asking.close()
+    assert {path: (each.status, each.opens, each.may_open) for path, each in found.items()} == SEEN
+    assert (told.opens, login.opens) == (True, False)
+    unreached = await probe(loopback=False).ask("http://192.168.0.1/x")
+    assert (unreached.opens, unreached.may_open) == (None, None)
+
+
+async def test_a_link_that_refuses_head_is_asked_as_a_visitor_does() -> None:
+    """Otherwise a link that opens would pass for one that does not."""
+    asking = probe()
+    async with RawServer(lambda seen: Said(404) if seen.method == "HEAD" else Said(206, b"x")) as server:
+        assert (await asking.ask(f"{server.url}/file.jpg")).opens is True
+        await asking.close()
 
 
 async def test_a_few_links_are_asked_at_once() -> None:

@@ -9,13 +9,17 @@ import pytest
 from dam_sync.help import text_of
 from dam_sync.model.exposure import COMMANDS, LIFTED_FOR, ExposureRule, Purpose, Waiver, Waivers
 
-OF_WHAT_IS_MOVED = {Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY}
-NAMED = {"repair": {Purpose.REPAIR}, "rollback": {Purpose.ROLLBACK}}  # by the end of the name of the rule
+OF_WHAT_IS_MOVED = {Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY, Purpose.PUBLISH}
+NAMED = {
+    "reopened_by_repair": {Purpose.REPAIR},
+    "reopened_by_rollback": {Purpose.ROLLBACK},
+    "login_dropped": {Purpose.PUBLISH},
+}
 
 
 @pytest.mark.parametrize(("rule", "purpose"), [*product(ExposureRule, Purpose)])
 def test_a_waiver_counts_for_the_purpose_of_its_name_alone(rule: ExposureRule, purpose: Purpose) -> None:
-    counts = purpose in NAMED.get(rule.value.rpartition("_")[2], OF_WHAT_IS_MOVED)
+    counts = purpose in NAMED.get(rule.value, OF_WHAT_IS_MOVED)
     only, others = (
         Waivers({rule: Waiver.ACCEPT}),
         Waivers({each: Waiver.ACCEPT for each in ExposureRule if each != rule}),

@@ -239,6 +239,19 @@ def test_a_link_is_brought_into_the_form_in_which_it_is_sent(url: str, plain: st
 
 
 def test_a_rendition_becomes_the_same_one_else_the_file_itself() -> None:
-    links = {"640px": "b", "original": "a"}
-    assert [counterpart(name, links) for name in ("640px", "cdn", "thumbnail")] == ["640px", "original", "original"]
+    links = {"web": "b", "original": "a"}
+    assert [counterpart(name, links) for name in ("web", "cdn", "thumbnail")] == ["web", "original", "original"]
     assert [counterpart("x", each) for each in ({"b": "1", "a": "2"}, {})] == ["a", ""]
+
+
+def test_a_preview_becomes_a_preview_rather_than_the_file_itself() -> None:
+    """Pages that show it would otherwise load many megabytes, and strangers would get the original."""
+    links = {"original": "f", "web": "w?w=1200&u=x", "640px-landscape": "l?w=640&crop=yes", "300px": "s", "cdn": "c"}
+    assert [counterpart(name, links) for name in ("200px", "300 px", "640px", "2048px", "preview")] == [
+        *("300px", "300px", "web", "web", "web")
+    ]
+    assert counterpart("small", links, "https://a.example/x?width=80") == "300px"
+    assert [counterpart(name, links) for name in ("original", "file", "640px-landscape")] == [
+        *("original", "original", "640px-landscape")
+    ]
+    assert counterpart("preview", {"original": "f", "640px-landscape": "l?w=640&crop=yes"}) == "original"

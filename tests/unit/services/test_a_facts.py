@@ -10,7 +10,8 @@ from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.model.errors import DamSyncError, Denied, NotFound, Rejected, SessionGone
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
-from dam_sync.services.a_hypermedia.target.update import BULKS, FOLDER_MEDIA, FOLDER_MEDIAS, VERSIONS
+from dam_sync.services.a_hypermedia.target.members import FOLDER_MEDIA, FOLDER_MEDIAS
+from dam_sync.services.a_hypermedia.target.update import BULKS, VERSIONS
 from dam_sync.services.a_hypermedia.taxonomy import FOLDER_CHILDREN, TERM_CHILDREN
 
 

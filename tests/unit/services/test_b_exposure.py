@@ -153,10 +153,10 @@ async def test_a_closed_folder_that_somebody_opened_is_closed_again(tenant: Tena
 
 
 class OpenTransport(AlteredTransport):
-    """Whoever is given a right, somebody else has it too."""
+    """Whoever is given a right, somebody else has it too, and keeps it."""
 
     def altered(self, request: httpx.Request, body: Any) -> Any:
-        if request.url.path.endswith("/Document.AddPermission"):
+        if request.url.path.endswith(("/Document.AddPermission", "/Document.RemovePermission")):
             for acl in body["contextParameters"]["acls"]:
                 acl["aces"] = [{**ace, "username": "public"} for ace in acl["aces"][:1]] + acl["aces"]
         return body

@@ -55,7 +55,7 @@ async def test_a_collection_that_lists_leave_out_is_a_restriction(start: Start) 
 
 def test_a_workspace_is_a_restriction() -> None:
     collection = {"id": "c1", "attributes": {"name": "Draft room", "public": False, "is_workspace": True}}
-    row = {"id": "a", "attributes": {}, "related": {"collections": [collection]}}
+    row = {"id": "a", "attributes": {"approved": True}, "related": {"collections": [collection]}}
     assert restrictions_of(row, AssetDecodeContext(Keys())) == {
         Restriction(RestrictionKind.CONTAINER, "collection Draft room (workspace)")
     }
@@ -68,7 +68,7 @@ async def test_a_view_only_asset_may_not_be_downloaded(start: Start) -> None:
 
 
 def test_an_asset_that_the_search_lists_as_view_only_is_restricted() -> None:
-    row = {"id": "a", "attributes": {}, "related": {}}
+    row = {"id": "a", "attributes": {"approved": True}, "related": {}}
     assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"b"})) == frozenset()
     assert restrictions_of(row, AssetDecodeContext(Keys(), view_only={"a"})) == {
         Restriction(RestrictionKind.DOWNLOAD, "view-only")

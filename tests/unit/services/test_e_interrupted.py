@@ -14,6 +14,7 @@ from dam_sync.model.errors import DamSyncError, Disposition, InvalidValue, Sessi
 from dam_sync.model.limits import PartBounds
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Service
+from dam_sync.model.validator import Validator
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.transfer.budget import MemoryBudget
@@ -221,8 +222,8 @@ async def test_a_download_goes_on_from_the_same_byte_by_a_new_link(opened: Open,
 async def whole(service: Service, file: FileRef, starts: list[int], spool: Path) -> str:
     """The MD5 of a file as a run reads it; `starts` are the bytes at which streams really began."""
 
-    async def opener(offset: int) -> Stream:
-        stream = await service.open(file, offset)
+    async def opener(offset: int, validator: Validator) -> Stream:
+        stream = await service.open(file, offset, validator)
         starts.append(stream.start)
         return stream
 

@@ -127,15 +127,15 @@ async def test_the_fields_that_every_folder_has_keep_their_kind_in_a_sheet(tmp_p
         (
             "date",
             "12.03.1998",
-            "the cell of fields.x cannot be read: '12.03.1998' is not a date; write it as 2025-02-06",
+            "the cell of fields.x cannot be read: “12.03.1998” is not a date; write it as 2025-02-06",
         ),
         (
             "number",
             "12,5",
-            "the cell of fields.x cannot be read: '12,5' is not a number; write it with a decimal point, 12.5",
+            "the cell of fields.x cannot be read: “12,5” is not a number; write it with a decimal point, 12.5",
         ),
-        ("flag", "Ja", "the cell of fields.x cannot be read: 'Ja' is neither yes nor no; write one of them"),
-        ("instant", "12.03.1998", "the cell of fields.x cannot be read: '12.03.1998' is not a timestamp; write it as "),
+        ("flag", "Ja", "the cell of fields.x cannot be read: “Ja” is neither yes nor no; write one of them"),
+        ("instant", "12.03.1998", "the cell of fields.x cannot be read: “12.03.1998” is not a timestamp; write it as "),
     ],
 )
 def test_a_cell_of_another_form_is_shown_with_the_form_that_is_read(kind: str, cell: str, message: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from dam_sync.model.errors import Denied, NotFound
 from dam_sync.services.folder.api.disk import FileSystem
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService
-from tests.unit.services.test_folder_service import everything
+from tests.support.state.memory_journal import MemoryJournal
+from tests.unit.services.test_folder_service import DRAFT, content, everything, opened
 
 
 class Forbidding(FileSystem):
@@ -66,3 +69,32 @@ async def test_a_run_into_a_read_only_folder_is_not_refused_as_long_as_it_writes
     account.refuse_as("target")
     assert [note for note in account.notes_as("target") if "may not write" in note]
     assert not [note for note in account.notes_as("source") if "may not write" in note]
+
+
+async def written(root: Path) -> dict[str, int]:
+    """The permissions of all that a target writes, by path."""
+    service = await opened(root, bag="on", format="csv")
+    await service.create(DRAFT, content(), MemoryJournal())
+    await service.close()
+    return {str(path.relative_to(root)): stat.S_IMODE(path.stat().st_mode) for path in (root, *root.rglob("*"))}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+async def test_other_users_of_the_computer_read_nothing_of_what_was_closed(tmp_path: Path, umask: int) -> None:
+    """An asset that its service shows to one group alone lies in a folder that no service guards."""
+    before = os.umask(umask)
+    try:
+        modes = await written(tmp_path / "archive")
+    finally:
+        os.umask(before)
+    assert {"data/catalogue.jsonl", "data/catalogue.csv", "archive.json", "manifest-sha256.txt"} < modes.keys()
+    assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
+
+
+async def test_a_folder_that_was_set_up_for_a_group_is_for_that_group(tmp_path: Path) -> None:
+    root = tmp_path / "archive"
+    root.mkdir()
+    root.chmod(0o2750)
+    modes = await written(root)
+    assert all(mode & 0o040 for mode in modes.values())
+    assert not any(mode & 0o027 for path, mode in modes.items() if path != ".")

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.errors import ContractBroken, DamSyncError, Denied, IntegrityError, Transient
+from dam_sync.model.validator import Validator
 from dam_sync.transfer.download import LENGTH_TRIES, TRIES, Download, regrouped
 from tests.support.transfer.byte_source import BLOCK, Opening, Source, source_of
 
@@ -119,8 +120,8 @@ async def test_a_file_that_grows_or_shrinks_while_it_is_read(size: int, known: b
 async def test_a_response_from_behind_the_offset_is_refused() -> None:
     source = source_of(DATA)
 
-    async def ahead(offset: int) -> object:
-        return await source.open(offset + 5)
+    async def ahead(offset: int, validator: Validator) -> object:
+        return await source.open(offset + 5, validator)
 
     with pytest.raises(ContractBroken, match="requested from byte 0, received from byte 5"):
         _ = [block async for block in Download(ahead, "photo.tif", len(DATA))]  # type: ignore[arg-type]

@@ -14,7 +14,10 @@ from structlog.testing import capture_logs
 
 from dam_sync.api.watching import deliver, signature
 from dam_sync.config.job import JobConfig, job_of_code
-from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop, Transient
+from dam_sync.engine.guards.exposure import exposure_stop
+from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.mass_deletion import Disappearance
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, SafetyStop, Transient
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.services import discover
@@ -66,15 +69,44 @@ def test_a_state_of_affairs_is_reported_once() -> None:
 
 
 def test_an_event_says_what_happened_and_what_to_do() -> None:
-    record = ended(RunResult.BLOCKED, SafetyStop("the mapping changed", hint="run it by hand", asset="7"))
+    record = ended(RunResult.BLOCKED, SafetyStop("the mapping changed", hint="run it by hand"))
     event = event_of("stopped", "museum", record, None, None, "1")
     assert (event["id"], event["type"], event["timestamp"]) == ("msg_1", "run.stopped", AT.isoformat())
     assert event["data"]["error"] == {
         "error": "SafetyStop",
-        "message": "asset 7: the mapping changed",
+        "message": "the mapping changed",
         "hint": "run it by hand",
     }
     assert event["data"]["next"] is None
+
+
+def stops() -> list[DamSyncError]:
+    """Errors that end a run and name an asset that only some may see, or a value of it."""
+    row = {"rule": "groups_widened", "fate": "set aside", "assets": 1, "examples": ["Board/merger.jpg"]}
+    exposed = exposure_stop([row])
+    assert exposed is not None
+    gone = Disappearance(4, 3, 1, ("Board/merger.jpg",)).finding()
+    with pytest.raises(SafetyStop) as refused:
+        refuse([gone, GuardFinding("the mapping changed", "look")], RunOptions())
+    return [
+        exposed,
+        refused.value,
+        Rejected("the title 'merger' is too long", asset="Board/merger.jpg", hint="shorten merger"),
+        Denied("no right", service="a_hypermedia", operation="GET /x", asset="Board/merger.jpg"),
+    ]
+
+
+@pytest.mark.parametrize("error", stops(), ids=lambda error: type(error).__name__)
+def test_an_event_names_no_asset_and_no_value(error: DamSyncError) -> None:
+    """Whoever reads it may see fewer assets than the operator does."""
+    assert "merger" in str(error)
+    record = ended(RunResult.BLOCKED, error)
+    event = event_of("stopped", "museum", record, None, None, "1")
+    assert "merger" not in json.dumps(event)
+    assert event["data"]["error"]["message"]
+    assert event["data"]["error"]["hint"] or not error.hint
+    stored = WatchRecord.of_json(json.loads(json.dumps(record.as_json())), AT)
+    assert event_of("stopped", "museum", stored, None, None, "1") == event
 
 
 async def test_a_url_gets_a_signed_event(monkeypatch: pytest.MonkeyPatch) -> None:

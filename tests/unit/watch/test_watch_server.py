@@ -26,10 +26,11 @@ from typer.testing import CliRunner
 from dam_sync.cli import cli
 from dam_sync.config.job import job_of_code
 from dam_sync.help import text_of
-from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.model.errors import ConfigError, Rejected, SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import discover
 from dam_sync.watch.connections import ConnectionBounds
+from dam_sync.watch.live import ShownWatchedJob
 from dam_sync.watch.scheduler import RunResult
 from dam_sync.watch.server import ListenAddress, application, loopback_application, serving
 from dam_sync.watch.systemd import unit_of
@@ -71,6 +72,18 @@ async def test_health_says_what_each_job_waits_for(watcher: Watcher, url: str) -
     assert '"ok": false' in text
     assert "waits for you: the mapping changed" in text
     assert (await get(f"{url}/live"))[0] == 200
+
+
+async def test_health_needs_no_key_and_names_no_asset(watcher: Watcher, url: str) -> None:
+    job = watcher.jobs[0]
+    now = job._clock.now()
+    error = Rejected("the title 'merger' is too long", asset="Board/merger.jpg")
+    job.record = job.record.begun(now).ended_with(RunResult.BLOCKED, now, 0.5, error)
+    assert "merger" not in (await get(f"{url}/health"))[1]
+    assert "merger" not in (await get(f"{url}/metrics"))[1]
+    shown = ShownWatchedJob(job, job._clock).situation()
+    assert "merger" in shown["error"]["message"], "the page of the operator does"
+    assert "merger" not in shown["reason"]
 
 
 async def test_metrics_are_openmetrics(watcher: Watcher, url: str) -> None:

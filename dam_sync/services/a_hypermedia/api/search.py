@@ -65,6 +65,11 @@ class WindowCounter:
         return await self.media_search.count(scope(self.by, window, folder))
 
 
+def ids_above(number: int) -> tuple[str, str]:
+    """Media with a greater id."""
+    return ("f", f"id:[{number + 1} TO {facts.FAR_ID}]")
+
+
 def scope(by: str, window: Window, folder: Placement | None = None) -> list[tuple[str, str]]:
     """The part of a query that selects media: [since, until) of a date, the subtree of a folder."""
     query = [between(by, window)] if by else []

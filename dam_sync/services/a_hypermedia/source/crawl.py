@@ -18,7 +18,15 @@ from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.hal import embedded, link, total_of, wanted_id, whole
-from dam_sync.services.a_hypermedia.api.search import ALL_IDS, MediaSearch, Query, WindowCounter, between, scope
+from dam_sync.services.a_hypermedia.api.search import (
+    ALL_IDS,
+    MediaSearch,
+    Query,
+    WindowCounter,
+    between,
+    ids_above,
+    scope,
+)
 from dam_sync.services.a_hypermedia.codec.wire import entry_of
 from dam_sync.services.a_hypermedia.source.bulk_read import BulkReader
 from dam_sync.services.a_hypermedia.source.fetch import MediaReader
@@ -45,8 +53,8 @@ class MediaCrawler(MediaReader):
                 yield replace(shard, params={**shard.params, **bulk})
 
     async def _library(self) -> AsyncGenerator[Shard, None]:
-        total = await self._media_search.count([])
-        if await self._ids_work(total):
+        total, ids_work = await self._counted()
+        if ids_work:
             yield Shard("all by id", {"scan": "keyset"}, total)
             return
         if total <= self.limits.hits:
@@ -64,7 +72,7 @@ class MediaCrawler(MediaReader):
         asked = Window(since, window.until or self._api.clock.now() + facts.AHEAD)
         whole_window = await anext(aiter(Whole().shards(asked, WindowCounter(self._media_search, "updateDate"))))
         by = {**whole_window.params, "by": "updateDate"}
-        if await self._ids_work(await self._media_search.count([])):
+        if (await self._counted())[1]:
             yield Shard(f"changed {whole_window.id}", {**by, "scan": "keyset"})
         else:
             async with aclosing(self._by_date("updateDate", asked)) as pieces:
@@ -72,15 +80,24 @@ class MediaCrawler(MediaReader):
                     yield replace(shard, id=f"changed {shard.id}")
         yield Shard(f"trash {whole_window.id}", {**by, "scan": "pages", "road": "trash-search"})
 
-    async def _ids_work(self, total: int) -> bool:
-        """Costs one more call than the count: ranges on id count all of the library, and rows ascend (wire A 2.4)."""
+    async def _counted(self) -> tuple[int, bool]:
+        """The number of media, and whether they can be listed by id: costs one more call than the count. Sorted by id,
+        the range of ids above the first one must have all but that one, in ascending order (wire A 2.4)."""
         if not self._options.keyset:
-            return False
-        query = [ALL_IDS, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(self.limits.page))]
-        found = await self._media_search.search(query, accept=frozenset({400, 404}))
-        ids = [whole(row.get("id")) for row in embedded(found.body, "media")]
-        numbers = [number for number in ids if number is not None]
-        return total_of(found.body) == total and len(numbers) == len(ids) and sorted(set(numbers)) == numbers
+            return await self._media_search.count([]), False
+        first = await self._sorted_by_id([], 1)
+        total, ids = total_of(first), _numbers(first)
+        if total is None or len(ids) != min(total, 1):
+            return await self._media_search.count([]), False
+        above = await self._sorted_by_id([ids_above(ids[0])] if ids else [ALL_IDS], self.limits.page)
+        found = [*ids, *_numbers(above)]
+        whole_rows = len(found) == len(ids) + len(embedded(above, "media"))
+        return total, whole_rows and total_of(above) == total - len(ids) and sorted(set(found)) == found
+
+    async def _sorted_by_id(self, scope: Query, size: int) -> Json:
+        """A page of ids; empty if the service refuses such a search."""
+        query = [*scope, ("sort", "id"), ("fields", "id"), ("page", "1"), ("size", str(size))]
+        return (await self._media_search.search(query, accept=frozenset({400, 404}))).body
 
     async def _by_date(self, by: str, window: Window) -> AsyncGenerator[Shard, None]:
         counter = WindowCounter(self._media_search, by)
@@ -155,7 +172,7 @@ class _Scan:
         query = [*self._scope, fields, ("size", str(params["size"]))]
         if self._keyset:
             after = params["after"]
-            ids = ALL_IDS if after is None else ("f", f"id:[{int(after) + 1} TO {facts.FAR_ID}]")
+            ids = ALL_IDS if after is None else ids_above(int(after))
             return [*query, ids, ("sort", "id"), ("page", "1")]
         return [*query, ("sort", self._sort()), ("page", str(params["page"]))]
 
@@ -167,3 +184,8 @@ class _Scan:
     def entry(self, row: Json) -> Entry:
         """A row as an entry."""
         return entry_of(row, self._whole.get(wanted_id(row)), deleted=self.trash)
+
+
+def _numbers(page: Json) -> list[int]:
+    """The ids of a page that are numbers."""
+    return [number for row in embedded(page, "media") if (number := whole(row.get("id"))) is not None]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
 from dam_sync.model.connector import Context
-from dam_sync.model.service import TRASH
+from dam_sync.model.service import TRASH, Published
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, resource_of
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id, whole
@@ -109,6 +109,12 @@ class MediaReader(HypermediaBase):
         """Permalinks by format; none of a media in the trash. Raises NotFound."""
         _, media = await self.media(asset)
         return {} if member_text(media, "status") == "TRASH" else await self.permalinks(asset)
+
+    async def published(self, asset: AssetId) -> Published:
+        """Without versions, attachments and relations. Raises NotFound."""
+        reading = await self.media(asset)
+        found = asset_of([reading], await self._tenant.decode_context([reading[1]]))
+        return Published(found, {} if found.status == TRASH else await self.permalinks(asset))
 
     async def permalinks(self, asset: str) -> dict[str, str]:
         """Public URLs by format, including `original` if it is configured (wire A 3.2)."""

@@ -10,6 +10,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import file_url, link, own_link, tail, wanted_id
@@ -23,18 +24,18 @@ _RAISE_LEVEL = "grant the integration user's group the download level HD on this
 class MediaOpener(MediaReader):
     """Opens originals, old versions and attachments."""
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from `offset`; an expired link is read again, once. Raises Rejected if the user may
         not have the original: a low-definition copy is never accepted."""
         if file.link:
             try:
-                return await self._static(file, file.link, offset)
+                return await self._static(file, file.link, offset, validator)
             except (Denied, Rejected):
                 pass  # the random part of a link changes with each new version (wire A 4)
         media, _, rest = file.id.partition("/")
         if rest.startswith("attachments/"):
-            return await self._static(file, await self._attachment_link(media, tail(rest)), offset)
-        return await self._original(file, media, rest, offset)
+            return await self._static(file, await self._attachment_link(media, tail(rest)), offset, validator)
+        return await self._original(file, media, rest, offset, validator)
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The static link of the file; it does not expire (wire A 4)."""
@@ -53,16 +54,17 @@ class MediaOpener(MediaReader):
     def _is_static(self, file: FileRef) -> bool:
         return bool(file.link) and not urlsplit(file.link).path.startswith(_API)
 
-    async def _original(self, file: FileRef, media: str, version: str, offset: int) -> Stream:
+    async def _original(self, file: FileRef, media: str, version: str, offset: int, validator: Validator) -> Stream:
         _, now = await self.media(media)
         current = tail(link(now, "current"))
         if version and current and version != current:
-            return await self._static(file, await self._version_link(media, version, file.withheld), offset)
+            link_of_version = await self._version_link(media, version, file.withheld)
+            return await self._static(file, link_of_version, offset, validator)
         if reason := withheld(now):
             raise _below_level(media, reason)
         url = file_url(link(now, self._api.rels.rel("hires")))
         if url:
-            return await self._static(file, url, offset)
+            return await self._static(file, url, offset, validator)
         request = Request(
             operation="GET /download-express",
             method="GET",
@@ -73,8 +75,8 @@ class MediaOpener(MediaReader):
         )
         return await self._api.client.stream(request)
 
-    async def _static(self, file: FileRef, url: str, offset: int) -> Stream:
-        return await self._api.client.stream(self._static_request(file, url), offset)
+    async def _static(self, file: FileRef, url: str, offset: int, validator: Validator) -> Stream:
+        return await self._api.client.stream(self._static_request(file, url), offset, validator)
 
     def _static_request(self, file: FileRef, url: str) -> Request:
         asset = file.id.partition("/")[0]

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.connector import Context
+from dam_sync.model.library import Library
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.services.a_hypermedia import facts
@@ -44,6 +45,10 @@ class HypermediaProbe(BasketReader):
             notes=notes,
             undecided_as_source=unread,
         )
+
+    async def library(self) -> Library:
+        """See `Service.library`: an instance has a URL of its own (spec 000, Authentication 1)."""
+        return Library.of_server(facts.NAME, self._api.base_url, facts.API_PATHS)
 
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""

@@ -19,13 +19,12 @@ from dam_sync.services.a_hypermedia.codec.forms import MediaForm, MediaForms
 from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, other_titles, writes_of
 from dam_sync.services.a_hypermedia.target.find import CREATE, SENT, MediaFinder, created_media
+from dam_sync.services.a_hypermedia.target.members import FOLDER_MEDIAS, in_order
 from dam_sync.services.a_hypermedia.target.update import (
     CLOSED,
-    FOLDER_MEDIAS,
     PUBLISHED,
     MediaUpdater,
     chosen_status,
-    in_order,
     status_to_write,
 )
 
@@ -55,21 +54,18 @@ class MediaCreator(MediaUpdater, MediaFinder):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._published_at_once = False
         self._titled: set[str] = set()  # languages in which the instance gives a new media a title of its own
 
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Create the media. What can be refused without a call is refused before the first one."""
         plan = await self._checked(draft, content)
         hidden = is_hidden(plan.writes, await self._tenant.statuses.get())
-        if hidden and self._published_at_once:
-            raise published_at_once()
+        if hidden:
+            self._proofs.refuse_harmful(HIDDEN)
         home = await self._home(draft)
         path = await self._uploads.send(content, journal) if content else ""
-        asset, resumed = await self._made(plan, _MediaRequest(draft, home, path, content), journal)
+        asset, resumed = await self._made_hidden(plan, _MediaRequest(draft, home, path, content), journal, hidden)
         with _what_stays(asset):
-            if hidden:
-                await self._refuse_published(asset, home_of(draft))
             await self._claim(asset, draft.marker, journal, resumed)
             rides = not resumed and bool(home_of(draft)) and (await self._selectable(plan.marked_writes)).bulked
             if plan.marker and not rides:
@@ -129,12 +125,27 @@ class MediaCreator(MediaUpdater, MediaFinder):
         """Only an upload gives a media a file name (wire A 6.6)."""
         return ""
 
+    async def _made_hidden(
+        self, plan: PlannedMedia, making: _MediaRequest, journal: Journal, hidden: bool
+    ) -> tuple[str, bool]:
+        """The same as `_made`; hidden: no ordinary user may see it. One at a time until the first one of a folder was
+        seen to be hidden."""
+        if not hidden:
+            return await self._made(plan, making, journal)
+        folder = home_of(making.draft)
+        async with self._proofs.first_use(hidden_form(folder)):
+            self._proofs.refuse_harmful(HIDDEN)
+            asset, resumed = await self._made(plan, making, journal)
+            with _what_stays(asset):
+                await self._refuse_published(asset, folder)
+        return asset, resumed
+
     async def _refuse_published(self, asset: str, folder: str) -> None:
-        """Check the first new media of a folder that must be hidden. Raises Rejected if the instance has published it,
-        after it was hidden."""
+        """Check the first new media of a folder that must be hidden. Raises Rejected, after it was hidden, if the
+        instance has published it, or does not show whether it has."""
         if await self._proofs.holds(hidden_form(folder), lambda: self._is_hidden(asset), patient=False):
             return
-        self._published_at_once = True
+        self._proofs.harmful(HIDDEN, published_at_once)
         await self._hide(asset)
         raise published_at_once(asset)
 
@@ -274,9 +285,10 @@ def audience_of(draft: Draft, statuses: Mapping[str, Status]) -> Audience:
 
 def published_at_once(asset: str = "") -> Rejected:
     """Why a media that must be hidden is not created."""
-    done = "it was visible until it was hidden a moment later" if asset else "it was not created"
+    done = "it may have been visible until it was hidden a moment later" if asset else "it was not created"
     return Rejected(
-        f"the instance publishes new media at once, and this one must not be visible: {done}",
+        "the instance publishes new media at once, or shows no status of them, and this one must not be visible: "
+        f"{done}",
         asset=asset,
         code="published-at-once",
         hint="let an administrator set the status of new media to draft, or accept the exposure rule in the job file",

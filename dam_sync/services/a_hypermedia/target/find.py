@@ -20,7 +20,8 @@ from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, timestamp_text, wanted_id
 from dam_sync.services.a_hypermedia.api.search import between
-from dam_sync.services.a_hypermedia.target.update import FOLDER_MEDIAS, MEDIA, METADATA, resembles
+from dam_sync.services.a_hypermedia.target.members import FOLDER_MEDIAS, MEDIA
+from dam_sync.services.a_hypermedia.target.update import METADATA, resembles
 from dam_sync.services.a_hypermedia.tenant import HypermediaBase
 from dam_sync.transfer.digests import md5_of
 

@@ -33,10 +33,10 @@ class Proofs(Proven):
         super().__init__(clock)
         self.bulk = bulk
 
-    def no_bulks(self) -> None:
-        """Stop using bulks in this run: they failed where single calls did not."""
+    def no_bulks(self, why: str = "bulk writes have no effect here") -> None:
+        """Stop using bulks in this run: they failed where single calls did not, or would write to other media."""
         if self.bulk:
-            log.warning("bulk.replaced", message="bulk writes have no effect here: fields are written one by one")
+            log.warning("bulk.replaced", message=f"{why}: fields are written one by one")
         self.bulk = False
 
 

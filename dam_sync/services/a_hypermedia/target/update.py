@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
-from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, digest_of
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
     ContractBroken,
@@ -32,33 +33,33 @@ from dam_sync.services.a_hypermedia.api.connection import (
     resource_of,
 )
 from dam_sync.services.a_hypermedia.api.hal import link, same_name, tail, wanted_id, whole
-from dam_sync.services.a_hypermedia.codec.wire import Status, placed_in
+from dam_sync.services.a_hypermedia.codec.wire import Status
 from dam_sync.services.a_hypermedia.codec.writes import Put, Writes, bulk_body, writes_of
 from dam_sync.services.a_hypermedia.source.optional_lists import is_gone
+from dam_sync.services.a_hypermedia.target.members import GONE, MEDIA, MediaMembers
 from dam_sync.services.a_hypermedia.target.proofs import BULK, SINGLE, first_of_each, kept
-from dam_sync.services.a_hypermedia.tenant import HypermediaBase, served_language
+from dam_sync.services.a_hypermedia.target.stops import properties_reset, purged, several_updated, versions_gone
+from dam_sync.services.a_hypermedia.tenant import served_language
 from dam_sync.transfer.digests import md5_of
 
-DONE, GONE = 204, 404
-MEDIA = "/{mediaId}"
 METADATA = "/{mediaId}/metadatas/{metadataId}"
-FOLDER_MEDIAS = "/{folderId}/medias"
-FOLDER_MEDIA = "/{folderId}/medias/{mediaId}"
-LABELS = "/{mediaId}/labels"
-LABEL = "/{mediaId}/labels/{labelId}"
 VERSIONS = "/{mediaId}/file-versions"
 ONE_VERSION = "/{mediaId}/file-versions/{versionId}"
 SELECTIONS = "/{userId}/selections"
 SELECTED = "/{userId}/selections/{selectionId}/medias"
 BULKS = "/{userId}/selections/{selectionId}/bulks"
 PUBLISHED, CLOSED = "published", "draft"  # base statuses
-WITHIN = {"folder": "/{mediaId}/folders", "label": "/{mediaId}/labels"}
 ABSENT = frozenset({GONE})
 STATUS, BULK_STATUS, TRASH = "status", "bulk status", "trash"  # forms that are read back on first use
 CURRENT = "current version"  # another one
+ALONE = "selection of one media"
+KEPT = "kept by a PUT"  # properties that the PUT of a media does not change
+PROPERTIES = ("annotation", "pointOfInterest")  # wire A 6.6: writable there, and changed by nobody but people
+UNSET = (None, "", "NONE")
+UNKNOWN = "UNKNOWN"  # status of a media that shows none
 
 
-class MediaUpdater(HypermediaBase):
+class MediaUpdater(MediaMembers):
     """Every call may be repeated, except the one that adds a version, which has a journal entry."""
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
@@ -83,9 +84,9 @@ class MediaUpdater(HypermediaBase):
         await self._apply(asset, Writes(closed=True))
 
     async def _is_hidden(self, asset: str) -> bool:
-        """Whether the status hides a media from ordinary users."""
-        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
-        return member_text(media, "status").lower() != PUBLISHED
+        """Whether the media shows a status that hides it from ordinary users; one that shows none may be seen."""
+        status = await self._base_status(asset)
+        return status not in ("", UNKNOWN, PUBLISHED.upper())
 
     async def _apply(self, asset: str, writes: Writes) -> None:
         """Write the fields, one by one or in bulks; then the status, after everything that a publication requires, and
@@ -160,7 +161,11 @@ class MediaUpdater(HypermediaBase):
         return kept(put, {} if empty else resource_of(reply), self._tenant.zone)
 
     async def _has_status(self, asset: str, status: Status) -> bool:
-        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
+        return self._shows_status(
+            await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset)), status
+        )
+
+    def _shows_status(self, media: Json, status: Status) -> bool:
         now = tail(link(media, self._api.rels.rel("custom-status")))
         return now == status.id if status.id and now else member_text(media, "status").lower() == status.base
 
@@ -176,6 +181,9 @@ class MediaUpdater(HypermediaBase):
 
     async def _send_selected(self, asset: str, writes: Writes, status: Status | None) -> bool:
         selection = await self._select(asset)
+        if not selection:
+            self._proofs.no_bulks("a new selection holds media of others")
+            return False
         bulks = writes.bulks()
         for number, (language, puts) in enumerate(bulks, 1):
             body = bulk_body(puts)
@@ -197,6 +205,9 @@ class MediaUpdater(HypermediaBase):
         """GET, edit, PUT: the whole body is sent, because a part might clear the rest (wire A 14)."""
         reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
         body: dict[str, Any] = {**reply.object(), **(writes.own or {})}
+        keep = {
+            name: body[name] for name in PROPERTIES if body.get(name) not in UNSET and name not in (writes.own or {})
+        }
         if writes.sets_status:
             with interpreting_response("the links of a media"):
                 links = dict(body.get("_links") or {})
@@ -206,10 +217,15 @@ class MediaUpdater(HypermediaBase):
                 links[relation] = {"href": await self._api.href("custom-statuses", "/{id}", status.id)}
             body |= {"status": status.base.upper(), "_links": links}
         language = served_language(reply.headers)
-        await self._api.call(
-            HalRequest("PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, repeatable=True)
+        request = HalRequest(
+            "PUT", "medias", MEDIA, (asset,), json=body, language=language, asset=asset, repeatable=True
         )
-        if writes.sets_status and not await self._proofs.holds(STATUS, partial(self._has_status, asset, status)):
+        async with self._proofs.first_use(KEPT) if keep else nullcontext():
+            shown = await self._api.json(request)
+            if keep and all(shown.get(name) == value for name, value in keep.items()):
+                self._proofs.prove(KEPT)
+            written = await self._is_written(request, status if writes.sets_status else None, keep)
+        if not written:
             raise Rejected(
                 f"the status {status.title} was not written: the service accepted it but returns another one",
                 operation=HalRequest("PUT", "medias", MEDIA).operation,
@@ -218,94 +234,26 @@ class MediaUpdater(HypermediaBase):
                 hint="set this status by hand to see what prevents it, then `errors JOB --retry`",
             )
 
+    async def _is_written(self, put: HalRequest, status: Status | None, keep: Mapping[str, Json]) -> bool:
+        """Whether a PUT of the media wrote this status, and left alone what it was to keep: read back where either was
+        not seen before. Raises SafetyStop if it reset a property."""
+
+        async def look() -> bool:
+            media = await self._api.json(HalRequest("GET", "medias", MEDIA, put.ids, asset=put.asset))
+            if lost := [name for name, value in keep.items() if media.get(name) != value]:
+                raise self._proofs.harmful(KEPT, partial(properties_reset, put.asset, put.operation, lost))
+            return status is None or self._shows_status(media, status)
+
+        if keep and not self._proofs.proven([KEPT]):
+            if not await self._proofs.holds(KEPT, look):
+                return False
+            if status is not None:
+                self._proofs.prove(STATUS)
+        return status is None or await self._proofs.holds(STATUS, look)
+
     async def _status_of(self, writes: Writes) -> Status:
         """The status to write; one without a name if none is. Raises InvalidValue."""
         return status_to_write(writes, await self._tenant.statuses.get() if writes.sets_status else {})
-
-    async def _add_placements(self, asset: str, placements: Iterable[Placement]) -> None:
-        """Add labels and folders; safe to repeat."""
-        for place in in_order(placements):
-            if place.kind == "label":
-                body = {"id": as_number(place.id)}
-                await self._api.call(
-                    HalRequest(
-                        "POST",
-                        "medias",
-                        LABELS,
-                        (asset,),
-                        json=body,
-                        asset=asset,
-                        repeatable=True,
-                        accept=frozenset({409}),
-                    )
-                )
-            else:
-                await self._into_folder(asset, place.id)
-            await self._refuse_unplaced(asset, place, inside=True)
-
-    async def _refuse_unplaced(self, asset: str, place: Placement, *, inside: bool) -> None:
-        """Raises Rejected if the first membership of its kind, added or removed, had no effect."""
-
-        async def look() -> bool:
-            try:
-                items = await self._api.listed(
-                    HalRequest("GET", "medias", WITHIN[place.kind], (asset,), asset=asset), place.kind
-                )
-            except NotFound as error:
-                if is_gone(error):
-                    raise
-                return True  # the instance has no such list
-            return (place.id in map(wanted_id, items)) is inside
-
-        if not await self._proofs.holds(membership_form(place.kind, inside=inside), look):
-            raise Rejected(
-                f"the media {'is not in' if inside else 'stays in'} {place.kind} {place.id or place.text}, though the "
-                "service accepted the change",
-                asset=asset,
-                code="not-written",
-                hint=f"{'put it there' if inside else 'take it out'} by hand, or `errors JOB --retry` and run again",
-            )
-
-    async def _into_folder(self, asset: str, folder: str) -> None:
-        """Put an existing media into a folder; safe to repeat."""
-        body = {"id": as_number(asset)}
-        request = HalRequest("POST", "folders", FOLDER_MEDIAS, (folder,), json=body, asset=asset)
-        await self._api.call(replace(request, repeatable=True, accept=frozenset({409})))
-
-    async def _remove_placements(self, asset: str, placements: Iterable[Placement]) -> None:
-        """Remove labels and folders; missing ones are ignored."""
-        for place in in_order(placements):
-            if place.kind == "label":
-                await self._taken_out(
-                    asset, "label", place.id, HalRequest("DELETE", "medias", LABEL, (asset, place.id))
-                )
-                await self._refuse_unplaced(asset, place, inside=False)
-            else:
-                await self._out_of_folder(asset, place.id)
-
-    async def _out_of_folder(self, asset: str, folder: str) -> None:
-        """Take a media out of a folder; it stays in the library (wire A 6.7)."""
-        await self._taken_out(asset, "folder", folder, HalRequest("DELETE", "folders", FOLDER_MEDIA, (folder, asset)))
-        await self._refuse_unplaced(asset, Placement("folder", (), folder), inside=False)
-
-    async def _taken_out(self, asset: str, kind: str, place: str, request: HalRequest) -> None:
-        """Sent twice if the first response is not the 204 of the service (wire A 6.7): a proxy on
-        the way may have responded. Raises Rejected if it is still in the container although the service denies it."""
-        request = replace(request, asset=asset, repeatable=True, accept=frozenset({GONE}))
-        reply = await self._api.call(request)
-        if reply.status not in (DONE, GONE):
-            reply = await self._api.call(request)
-        if reply.status != GONE:
-            return
-        params = (("embeddedFolders", "true"), *await self._api.arrays())
-        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), params=params, asset=asset))
-        if place in map(wanted_id, placed_in(media, kind)):
-            raise Rejected(
-                f"the media stays in {kind} {place}, although the service says that it is not in it",
-                operation=request.operation,
-                asset=asset,
-                hint="take it out by hand, or `errors JOB --retry` and run again",
-            )
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """A new file version. After a lost response the current file is compared first. Raises SessionGone."""
@@ -336,16 +284,22 @@ class MediaUpdater(HypermediaBase):
             raise
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
-        """Makes an older version the current one; the first of a run is read back (wire A 6.8)."""
+        """Makes an older version the current one; of the first of a run the versions are read before and after (wire A
+        6.8). Raises SafetyStop if any of them is gone then."""
         number = version.id.partition("/")[2]
 
         async def is_current() -> bool:
-            media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
-            return bool(tail(link(media, "current")) == number)
+            now = await self._versions(asset)
+            if gone := before - now.keys():
+                raise self._proofs.harmful(CURRENT, partial(versions_gone, asset, request.operation, len(gone)))
+            return now.get(number, False)
 
         request = HalRequest("PUT", "medias", ONE_VERSION, (asset, number), json={"current": True}, asset=asset)
-        await self._api.call(replace(request, repeatable=True))
-        if not await self._proofs.holds(CURRENT, is_current):
+        async with self._proofs.first_use(CURRENT):
+            before = set[str]() if self._proofs.proven([CURRENT]) else set(await self._versions(asset))
+            await self._api.call(replace(request, repeatable=True))
+            shown = await self._proofs.holds(CURRENT, is_current)
+        if not shown:
             raise Rejected(
                 "the version is not the current one, although the service accepted the request",
                 operation=request.operation,
@@ -354,20 +308,32 @@ class MediaUpdater(HypermediaBase):
                 hint="make it the current one by hand",
             )
 
+    async def _versions(self, asset: str) -> dict[str, bool]:
+        """The ids of all versions, and which one says that it is the current one."""
+        request = HalRequest("GET", "medias", VERSIONS, (asset,), asset=asset)
+        rows = await self._api.listed(request, "file-version")
+        return {wanted_id(row): row.get("current") is True for row in rows}
+
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. The media is read first, because a second DELETE would purge it (wire A 6.11); if it is
-        gone, it is done."""
+        gone, it is done. Raises SafetyStop if the first one of a run cannot be read afterwards."""
 
-        async def gone() -> bool:
-            return await self._base_status(asset) in ("", "TRASH")
+        async def trashed() -> bool:
+            status = await self._base_status(asset)
+            if not status:
+                raise self._proofs.harmful(TRASH, partial(purged, asset, request.operation))
+            return status == "TRASH"
 
-        if await gone():
+        request = HalRequest("DELETE", "medias", MEDIA, (asset,), asset=asset)
+        if await self._base_status(asset) in ("", "TRASH"):
             return
-        await self._api.call(HalRequest("DELETE", "medias", MEDIA, (asset,), asset=asset))
-        if not await self._proofs.holds(TRASH, gone):
+        async with self._proofs.first_use(TRASH):
+            await self._api.call(request)
+            shown = await self._proofs.holds(TRASH, trashed)
+        if not shown:
             raise Rejected(
                 "the media is not in the trash, although the service accepted its removal",
-                operation=HalRequest("DELETE", "medias", MEDIA).operation,
+                operation=request.operation,
                 asset=asset,
                 code="not-written",
                 hint="remove it by hand",
@@ -383,51 +349,50 @@ class MediaUpdater(HypermediaBase):
             await self._apply(asset, out_of_trash(draft))
 
     async def _base_status(self, asset: str) -> str:
-        """In upper case; empty if there is no such media."""
+        """In upper case; empty if there is no such media, UNKNOWN if it shows none."""
         reply = await self._api.call(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset, accept=ABSENT))
-        return "" if reply.status == GONE else str(reply.object().get("status", "")).upper() or "UNKNOWN"
+        return "" if reply.status == GONE else member_text(reply.object(), "status").upper() or UNKNOWN
 
     async def _select(self, asset: str) -> str:
-        """A new selection of one media. A reused one could write to the wrong media if a removal was lost."""
+        """A new selection of one media; empty if it holds others, too, which a bulk would write to. A reused one could
+        write to the wrong media if a removal was lost."""
         user = (await self._api.entry.get()).user
         if not user:
             raise Unsupported("the instance does not return the current user, so nothing can be selected", asset=asset)
         request = HalRequest("POST", "users", SELECTIONS, (user,), asset=asset, repeatable=True)
-        selection = made_id(await self._api.call(request))
-        body = {"id": as_number(asset)}
-        await self._api.call(
-            HalRequest("POST", "users", SELECTED, (user, selection), json=body, asset=asset, repeatable=True)
-        )
-        return selection
+        reply = await self._api.call(request)
+        selection = made_id(reply)
+        count = whole(reply.object().get("mediaCount")) if reply.body.strip() else None
+        if count:
+            return ""
+        chosen = HalRequest("POST", "users", SELECTED, (user, selection), asset=asset, repeatable=True)
+        await self._api.call(replace(chosen, json={"id": as_number(asset)}))
+
+        async def alone() -> bool:
+            members = HalRequest("GET", "users", SELECTED, (user, selection), [("fields", "id")], asset=asset)
+            return [wanted_id(row) for row in await self._api.listed(members, "media")] == [asset]
+
+        known = await self._proofs.holds(ALONE, alone, patient=False) if count is not None else await alone()
+        if known:
+            self._proofs.prove(ALONE)
+        return selection if known else ""
 
     async def _bulk(self, asset: str, selection: str, body: Mapping[str, Json], language: str = "") -> bool:
-        """REPLACE and CLEAR are idempotent, so a bulk may be repeated. False if no media was updated."""
+        """REPLACE and CLEAR are idempotent, so a bulk may be repeated. False if no media was updated. Raises SafetyStop
+        if it was several."""
         ids = ((await self._api.entry.get()).user, selection)
-        reply = await self._api.call(
-            HalRequest(
-                "POST",
-                "users",
-                BULKS,
-                ids,
-                json=body,
-                language=language,
-                asset=asset,
-                repeatable=True,
-                timeout=facts.BULK_TIMEOUT,
-            )
-        )
+        request = HalRequest("POST", "users", BULKS, ids, json=body, language=language, asset=asset, repeatable=True)
+        reply = await self._api.call(replace(request, timeout=facts.BULK_TIMEOUT))
         reported = reply.object() if reply.body.lstrip().startswith(b"{") else {}
-        return whole(reported.get("updatedCount")) != 0  # wire A 6.5: assumed, so a response without it is accepted
+        counts = [whole(reported.get(name)) for name in ("mediaCount", "updatedCount")]  # wire A 6.5: assumed
+        if any(count is not None and count > 1 for count in counts):
+            raise several_updated(asset, request.operation, max(filter(None, counts)))
+        return 0 not in counts  # a response without them is accepted: what it wrote is read back
 
 
 def bulk_forms(writes: Writes, rides: bool) -> set[str]:
     """The forms in which values are written by bulks; `rides`: includes the status."""
-    return {*first_of_each(writes.puts, BULK), *([BULK_STATUS] if rides else [])}
-
-
-def membership_form(kind: str, *, inside: bool) -> str:
-    """The form in which a media is added to or removed from a container of this kind."""
-    return f"{kind} {'in' if inside else 'out'}"
+    return {ALONE, *first_of_each(writes.puts, BULK), *([BULK_STATUS] if rides else [])}
 
 
 def out_of_trash(draft: Draft) -> Writes:
@@ -466,17 +431,6 @@ def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:
     """The one with that title, then the plain one, then the lowest id."""
     fitting = [status for status in statuses.values() if status.base == base]
     return min(fitting, key=lambda one: (one.title.casefold() != base, one.custom, one.id.zfill(20)), default=None)
-
-
-def in_order(placements: Iterable[Placement]) -> list[Placement]:
-    """Labels before folders, by id. Raises InvalidValue for a container without an id or of another kind."""
-    places = sorted(placements, key=lambda place: (place.kind != "label", place.kind, place.id))
-    for place in places:
-        if place.kind not in ("folder", "label"):
-            raise InvalidValue(f"the target has no containers of kind {place.kind!r}")
-        if not place.id:
-            raise InvalidValue(f"the {place.kind} {place.text} does not exist in the target", code="no-container")
-    return places
 
 
 @interprets_response

@@ -32,7 +32,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.rights import lists_of
-from dam_sync.services.b_documents.codec.wire import document_of, uid_of
+from dam_sync.services.b_documents.codec.wire import document_of, has_no_properties, uid_of
 from dam_sync.services.b_documents.options import (
     DocumentsLoginToken,
     DocumentsOAuth,
@@ -94,7 +94,15 @@ class DocumentsApi:
     async def document(self, uid: str) -> Json:
         """A document, whole. Raises NotFound."""
         request = Request(facts.GET_ID, "GET", document_path(uid), headers=WHOLE, asset=uid)
-        return await self.with_rights(document_of((await self.client.send(request)).json()))
+        row = document_of((await self.client.send(request)).json())
+        if has_no_properties(row):
+            raise ContractBroken("a document came without the properties that were asked for", asset=uid)
+        return await self.with_rights(row)
+
+    async def with_properties(self, row: Json) -> Json:
+        """The row of a search; read by its id if it came without the properties that were asked for, which is not the
+        same as a document without values (assumption 2)."""
+        return await self.document(uid_of(row)) if has_no_properties(row) else row
 
     async def with_rights(self, row: Json) -> Json:
         """Read who may read a document if it came without that; unknown if that is refused."""

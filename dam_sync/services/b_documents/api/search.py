@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
@@ -42,6 +43,10 @@ class DocumentsSearch:
         size = min(size, self.most or size)
         hits = await self._hits(query, size, headers or {})
         self.most = hits.most or self.most
+        if "properties" in (headers or {}):
+            hits = replace(
+                hits, rows=tuple(await gather_or_raise([self.api.with_properties(row) for row in hits.rows]))
+            )
         return replace(hits, total=None) if 0 < hits.most < size else hits
 
     async def _hits(self, query: str, size: int, headers: Mapping[str, str]) -> DocumentsHits:

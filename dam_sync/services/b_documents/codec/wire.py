@@ -16,7 +16,7 @@ from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema, is_read
-from dam_sync.services.b_documents.codec.rights import access_of
+from dam_sync.services.b_documents.codec.rights import Access, access_of
 from dam_sync.services.b_documents.codec.values import Terms, decode, fitting, words_of
 from dam_sync.services.b_documents.options import DocumentsOptions
 
@@ -83,6 +83,12 @@ def document_of(row: Json) -> Json:
 
 
 @interprets_response
+def has_no_properties(row: Json) -> bool:
+    """Whether a document came without properties at all: even one without a value has an object of them."""
+    return not isinstance(row.get("properties"), dict)
+
+
+@interprets_response
 def revision_of(row: Json, folder: tuple[str, ...], mark: str = "") -> Revision:
     """Changes with every change of the document, with its path, and with its mark (wire B 2.6)."""
     return _revision(row, folder, _is_trashed(row), mark)
@@ -134,12 +140,7 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
         attachments=attachments_of(row),
         placements=_placements(properties, around),
         tags=words_of(properties.get(TAGS) or (), "label"),
-        rights=Rights(
-            release_at=_moment(properties.get(options.release_field)),
-            expires_at=_moment(properties.get(options.expiry_field)),
-            groups=access.readers,
-            restrictions=access.restrictions,
-        ),
+        rights=_rights(row, options, access),
         inherited_groups=access.inherited,
         relations=around.relations,
         created_at=created,
@@ -221,6 +222,22 @@ def _placements(properties: Json, around: Around) -> frozenset[Placement]:
 def collection_ids(row: Json) -> list[str]:
     """The collections that a document names (wire B 2.5)."""
     return [str(uid) for uid in (row.get("properties") or {}).get(COLLECTED) or ()]
+
+
+@interprets_response
+def rights_of(row: Json, options: DocumentsOptions, user: str) -> Rights:
+    """Who may read a document, and its dates. user: that of the job."""
+    return _rights(row, options, access_of(row, options.everybody, user))
+
+
+def _rights(row: Json, options: DocumentsOptions, access: Access) -> Rights:
+    properties = row.get("properties") or {}
+    return Rights(
+        release_at=_moment(properties.get(options.release_field)),
+        expires_at=_moment(properties.get(options.expiry_field)),
+        groups=access.readers,
+        restrictions=access.restrictions,
+    )
 
 
 @interprets_response

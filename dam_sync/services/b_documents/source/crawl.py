@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interprets_response, member_text
-from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Placement, Relation
+from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Placement, Relation, Revision
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Published, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import MEMBER, WHOLE
@@ -79,6 +79,13 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         """The permanent URL of the main file; the server decides who may open it (wire B 3). Raises NotFound."""
         row = await self.api.document(asset)
         return {} if row.get("isTrashed") else _addresses(row)
+
+    async def published(self, asset: AssetId) -> Published:
+        """By the same call. Raises NotFound."""
+        row, options = await self.api.document(asset), self.api.options
+        rights = wire.rights_of(row, options, (await self.tenant.user.get()).name)
+        found = Asset(asset, Revision(""), status=wire.status_of(row, options), rights=rights)
+        return Published(found, {} if row.get("isTrashed") else _addresses(row))
 
     async def _thin(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
         collections = await self._collections_of(rows)

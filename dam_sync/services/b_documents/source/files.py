@@ -10,6 +10,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import document_path, refuse_invalid_id
 from dam_sync.services.b_documents.tenant import DocumentsPart
@@ -27,7 +28,7 @@ class DocumentsFiles(DocumentsPart):
         super().__init__(context)
         self._without_servlet = False
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from `offset`, by an open-ended range, because the server does not clamp others. Raises NotFound."""
         uid, _, xpath = file.id.partition("/")
         if not xpath:
@@ -35,25 +36,29 @@ class DocumentsFiles(DocumentsPart):
         if offset and file.size is not None and offset >= file.size:
             return EmptyStream(offset, file.size)  # a range from there would return the whole file (wire B 4)
         if not self._without_servlet and file.size is not None and file.size > self.most_by_blob:
-            stream = await self._from_servlet(file, uid, xpath, offset)
+            stream = await self._from_servlet(file, uid, xpath, offset, validator)
             if stream is not None:
                 return stream
         path = document_path(uid, "@blob", quote(xpath, safe="/:"))
-        return await self.api.client.stream(Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid), offset)
+        request = Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid)
+        return await self.api.client.stream(request, offset, validator)
 
     def estimate_open(self, file: FileRef) -> Calls:
         """Each file is a call (wire B 3)."""
         large = not self._without_servlet and file.size is not None and file.size > self.most_by_blob
         return {facts.SERVLET if large else facts.BLOB: 1}
 
-    async def _from_servlet(self, file: FileRef, uid: str, xpath: str, offset: int) -> HttpStream | None:
+    async def _from_servlet(
+        self, file: FileRef, uid: str, xpath: str, offset: int, validator: Validator
+    ) -> HttpStream | None:
         """None if the servlet returns a login page instead (wire B 4), after which it is not used again, or nothing."""
         refuse_invalid_id(uid)
         repository = (await self.tenant.release.get()).repository
         name = quote(file.name or "file", safe="")
         path = f"/nxfile/{quote(repository, safe='')}/{uid}/{quote(xpath, safe='/:')}/{name}"
         try:
-            stream = await self.api.client.stream(Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid), offset)
+            request = Request(facts.SERVLET, "GET", path, headers=PLAIN, asset=uid)
+            stream = await self.api.client.stream(request, offset, validator)
         except (Denied, NotFound) as refused:  # NotFound: from anonymous users, or the file is missing
             self._without_servlet = self._without_servlet or isinstance(refused, Denied)
             return None

@@ -137,7 +137,7 @@ class DocumentsCreate(DocumentsUpdate):
         if content is not None and handle is not None:
             try:
                 if fresh or not (known and _blob_of(row)):  # else it has this file, or somebody's
-                    row = await self._with_file(row, content, handle, journal)
+                    row = await self._with_file(row, content, handle, journal, proven=not fresh)
             except DamSyncError:
                 self.uploads.batches.release(handle)
                 raise
@@ -154,9 +154,10 @@ class DocumentsCreate(DocumentsUpdate):
             return None
         return {"uid": moved}
 
-    async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal) -> Json:
-        """The document may silently have been created without its file: then the file is sent again (wire B 6.4)."""
-        if await holds(_blob_of(row), content, self.api.limits):
+    async def _with_file(self, row: Json, content: Content, handle: Json, journal: Journal, *, proven: bool) -> Json:
+        """The document may silently have been created without its file: then the file is sent again (wire B 6.4). So is
+        one that an earlier attempt may have created with an earlier version of the file (proven)."""
+        if await holds(_blob_of(row), content, self.api.limits, proven=proven):
             return row
         asset = wire.uid_of(row)
         await journal.discard("file*")

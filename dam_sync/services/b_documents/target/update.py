@@ -36,7 +36,7 @@ from dam_sync.transfer.budget import MemoryBudget
 
 Properties = Mapping[str, Json]
 MEMORY = 64 * MIB  # for chunks in flight, where the process has no budget of its own
-FOLLOW = "Document.FollowLifecycleTransition"
+FOLLOW, CREATE_VERSION = "Document.FollowLifecycleTransition", "Document.CreateVersion"
 _FAILED = 500
 LARGE = 50_000_000  # bytes of a file for which the server's usual transaction may be too short
 
@@ -160,7 +160,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """Tag by operation, which lowercases and shortens labels; for types without a tags property."""
         for operation, tags in (("Services.TagDocument", add), ("Services.UntagDocument", remove)):
             if tags:
-                params = {"tags": ",".join(sorted(tags))}
+                several = any("," in tag for tag in tags)  # commas split a text of tags (wire B 6.5)
+                params: dict[str, Json] = {"tags": sorted(tags) if several else ",".join(sorted(tags))}
                 await self.api.operate(operation, f"doc:{asset}", params, repeatable=True, asset=asset)
 
     async def _move(self, asset: AssetId, row: Json, target: str, patch: Patch) -> None:
@@ -217,7 +218,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """The old file is checked in as a version, then the new one is written (assumption 16). After a
-        lost response the current file is checked."""
+        lost response the current file is checked. Raises Rejected, with nothing written, if no version was made."""
         name = f"version-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         row = self.api.just_read.take(asset) or await self.api.document(asset)
         handle = await self.uploads.send(content, journal, f"{name}:file")
@@ -272,9 +273,21 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
     async def _check_in(self, asset: AssetId) -> Json:
         params = {"increment": self.api.options.increment, "saveDocument": True}
         reply = await self.api.operate(
-            "Document.CreateVersion", f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
+            CREATE_VERSION, f"doc:{asset}", params, repeatable=False, asset=asset, headers=WHOLE
         )
-        return wire.document_of(reply.object())
+        row = wire.document_of(reply.object())
+        if row.get("isCheckedOut") is not False:  # absent is unknown: the response may be that of another document
+            row = await self.api.document(asset)
+        if row.get("isCheckedOut") is not False:
+            raise Rejected(
+                "the service made no version of the document, which would have kept its file",
+                asset=asset,
+                operation=facts.OPERATION + CREATE_VERSION,
+                code="no version",
+                hint="allow versions of its type, or name another `increment` in the options of the target; "
+                "then `errors JOB --retry`",
+            )
+        return row
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Add a file besides the main one; after a lost response, check whether it exists."""
@@ -395,14 +408,18 @@ def _blob(row: Json) -> Json:
     return blob
 
 
-async def holds(blob: Json, content: Content, limits: Limits) -> bool:
-    """Whether a stored file is this content, by length and by the digest that the service publishes."""
+async def holds(blob: Json, content: Content, limits: Limits, *, proven: bool = False) -> bool:
+    """Whether a stored file is this content, by length and by the digest that the service publishes. proven: not
+    without a digest to compare, because the file may be an earlier version of the same length."""
+    compared = False
     if not isinstance(blob, dict) or wire.size_of(blob) not in (None, content.size):
         return False
     for algorithm, digest in wire.digests_of(blob).items():
-        if (ours := await digest_in(content, algorithm, limits)) and ours != digest:
+        ours = await digest_in(content, algorithm, limits)
+        if ours and ours != digest:
             return False
-    return True
+        compared = compared or bool(ours)
+    return compared or not proven
 
 
 async def digest_in(content: Content, algorithm: str, limits: Limits) -> str:

@@ -59,7 +59,7 @@ def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
         id=AssetId(row["id"]),
         revision=Revision(""),
         filename=files[0].name if files else name,
-        status=PENDING if attributes.get("approved") is False else PUBLISHED,
+        status=PENDING if attributes.get("approved") is False else PUBLISHED,  # absent is a restriction
         form_type=row["type"],
         type=row["type"],
         fields=_fields(row, context.keys, name, lost),
@@ -83,10 +83,18 @@ def asset_of(row: Json, context: AssetDecodeContext, counts: Counts) -> Asset:
 
 
 @interprets_response
+def tells_approval(row: Json) -> bool:
+    """Whether a row shows if the asset is approved; one that does not may be pending."""
+    return isinstance(row["attributes"].get("approved"), bool)
+
+
+@interprets_response
 def restrictions_of(row: Json, context: AssetDecodeContext) -> frozenset[Restriction]:
     """Restrictions of an asset: collections that lists leave out, and view-only, which appears as a file that was
     processed and has no link (wire C 4), or by a search."""
     found = set()
+    if not tells_approval(row):
+        found.add(Restriction(RestrictionKind.UNRELEASED, "the service does not show whether it is approved"))
     for collection in related(row, "collections"):
         attributes = collection["attributes"]
         flags = [word for word, flag in (("stealth", "stealth"), ("workspace", "is_workspace")) if attributes.get(flag)]

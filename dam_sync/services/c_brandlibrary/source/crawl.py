@@ -15,7 +15,7 @@ from dam_sync.http.interpreting import interpreting_response, interprets_respons
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Revision
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Published, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -233,8 +233,9 @@ class BrandLibraryReader(BrandLibraryOpener):
 
     @interprets_response
     def _lacks(self, row: Json, dated: frozenset[str] | None, given: frozenset[str]) -> bool:
-        """Whether the row must be read separately: its list had no relations, or no dates although it has some."""
-        if not wire.is_whole(row, given):
+        """Whether the row must be read separately: its list had no relations, did not show whether it is approved, or
+        had no dates although it has some."""
+        if not (wire.is_whole(row, given) and wire.tells_approval(row)):
             return True
         if self._listing.dates is not False:
             return False
@@ -263,11 +264,7 @@ class BrandLibraryReader(BrandLibraryOpener):
     async def fetch(self, asset: AssetId) -> Asset:
         """The complete asset; waits a while for files still being processed if it is read to be copied. One that is
         refused counts as gone only if the key is valid (wire C 2.3)."""
-        try:
-            row = await self._row(asset)
-        except NotFound:
-            await self._api.prove()
-            raise
+        row = await self._proven_row(asset)
         if self._api.read_only and not wire.is_settled(row):
             row = await self._settled(asset, row)
         counted = await self._asset_counts(row)
@@ -298,6 +295,11 @@ class BrandLibraryReader(BrandLibraryOpener):
             link = document_of(reply.json(), facts.ASSET).single["attributes"].get("cdn_url")
         return {"cdn": str(link)} if link else {}
 
+    async def published(self, asset: AssetId) -> Published:
+        """By two calls: the link is asked for alone, see `public_links`. Raises NotFound."""
+        found = wire.asset_of(await self._proven_row(asset), await self._tenant.decode_context(), {})
+        return Published(found, await self.public_links(asset))
+
     async def _settled(self, asset: AssetId, row: Json) -> Json:
         until = self._api.clock.monotonic() + facts.SETTLE_SECONDS
         pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
@@ -305,6 +307,13 @@ class BrandLibraryReader(BrandLibraryOpener):
             await self._api.clock.sleep(min(next(pauses), left))
             row = await self._row(asset)
         return row
+
+    async def _proven_row(self, asset: AssetId) -> Json:
+        try:
+            return await self._row(asset)
+        except NotFound:
+            await self._api.prove()
+            raise
 
     async def _row(self, asset: AssetId) -> Json:
         """One asset with everything but its CDN link, which would make the call fail for a pending asset."""

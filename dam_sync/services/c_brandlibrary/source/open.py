@@ -12,6 +12,7 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -37,17 +38,17 @@ class BrandLibraryOpener(BrandLibraryBase):
         if link:
             self._links.put(name, link)
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
         asset = wire.parts_of(file.id)[0]
         for _ in range(facts.LINK_RENEWALS):
             try:
-                return await self._stream(await self._link(file), asset, offset)
+                return await self._stream(await self._link(file), asset, offset, validator)
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
                 self._links.drop(file.id)
-        return await self._stream(await self._link(file), asset, offset)
+        return await self._stream(await self._link(file), asset, offset, validator)
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The signed link, renewed once if too little of its life is left; empty if it does not say how long it
@@ -60,8 +61,8 @@ class BrandLibraryOpener(BrandLibraryBase):
             self._links.drop(file.id)
         return ""
 
-    async def _stream(self, link: str, asset: str, offset: int) -> Stream:
-        return await self._api.client.stream(_download(link, asset), offset)
+    async def _stream(self, link: str, asset: str, offset: int, validator: Validator) -> Stream:
+        return await self._api.client.stream(_download(link, asset), offset, validator)
 
     async def _link(self, file: FileRef) -> str:
         kept = self._links.get(file.id) or ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from dam_sync.http.client import Response
 from dam_sync.http.interpreting import MISREAD, interprets_response, member_text
 from dam_sync.model.errors import ContractBroken, Denied, Rejected, TruncatedListing
+from dam_sync.model.library import Library
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -45,6 +46,11 @@ class BrandLibraryProbe(BrandLibraryBase):
             notes=tuple(await self._notes(library, user)),
             as_target=(*self._duplicates(), *self._openness(counted["attributes"])),
         )
+
+    async def library(self) -> Library | None:
+        """See `Service.library`: all customers have one host, and libraries have ids (wire C 0)."""
+        chosen = self._tenant.chosen.now
+        return None if chosen is None else Library.of_customer(facts.NAME, [self._base_url], chosen.id)
 
     async def schema(self) -> Schema:
         """Fields, vocabularies, and what an asset can store."""

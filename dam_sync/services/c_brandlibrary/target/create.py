@@ -10,7 +10,6 @@ from datetime import datetime
 from dam_sync.aio.coalescing import CoalescedCall, RequestCoalescer
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
-from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import AssetId, Draft, Placement
 from dam_sync.model.audience import Audience
@@ -27,11 +26,11 @@ from dam_sync.services.c_brandlibrary.options import BrandLibraryOptions
 from dam_sync.services.c_brandlibrary.target.pull import USED, Arrival, is_pulled, is_sent, link_for_create
 from dam_sync.services.c_brandlibrary.target.resend import Resend
 from dam_sync.services.c_brandlibrary.target.shared import CALL, Creation, SharedCall, SharedCallFailed, SharedCreates
-from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS
+from dam_sync.services.c_brandlibrary.target.update import VERSION_FIELDS, refuse_other_dates
 from dam_sync.services.c_brandlibrary.target.values import BrandLibraryWriter, JustCreated
 from dam_sync.services.c_brandlibrary.taxonomy import BrandLibraryTaxonomy
 from dam_sync.transfer.linked import opened
-from dam_sync.transfer.upload_session import source_of
+from dam_sync.transfer.upload_session import was_sent_other
 
 UNAPPROVED, DATED = "approval", "dates"  # forms that hide an asset, read back when they are first used
 ANOTHER = "another file"  # the journal entry of a create whose file is replaced, because the source has another
@@ -276,8 +275,7 @@ class _Earlier:
     @classmethod
     async def of(cls, journal: Journal, content: Content | None) -> _Earlier:
         """Read before anything is done."""
-        sent = await journal.get("file")
-        other = isinstance(sent, dict) and content is not None and sent.get("source") != source_of(content)
+        other = content is not None and await was_sent_other(content, journal, "file")
         intent = await journal.get("intent")
         said = await journal.get(ADAPTED) or (intent["said"] if isinstance(intent, dict) else UNKNOWN)
         return cls(intent is not None, await journal.get("clean") is not None, intent is not None and other, said)
@@ -423,6 +421,9 @@ def _tells(row: Json, draft: Draft, content: Content | None) -> bool:
         return False
     if content is not None and not related(row, "attachments"):
         return False
+    hides = draft.closed or draft.status == wire.PENDING
+    if hides and not wire.tells_approval(row):
+        return False
     return all(name in row["attributes"] for name in wire.availability(draft.rights))
 
 
@@ -446,21 +447,15 @@ def refuse_swallowed(row: Json, draft: Draft, *, held_back: bool = False) -> Non
     attributes: Mapping[str, Json] = row["attributes"]
     status = wire.PENDING if draft.closed or held_back else draft.status
     want = wire.approval(status)
-    if want and attributes.get("approved") is not None and attributes["approved"] != want["approved"]:
+    unknown = not want.get("approved", True) and not wire.tells_approval(row)
+    if unknown or (want and attributes.get("approved") is not None and attributes["approved"] != want["approved"]):
         raise Rejected(
-            f"the asset was created, but its status is not {status}",
+            f"the asset was created, but its status is not {status}" + (", as far as the service shows it" * unknown),
             asset=row["id"],
             code="approval",
             hint="the account's approval workflow decides this: approve the asset there, then `errors JOB --retry`",
         )
-    for name, text in wire.availability(draft.rights).items():
-        if name in attributes and parse_timestamp(attributes[name]) != parse_instant(text):
-            raise Rejected(
-                f"the asset was created, but {name} was not stored",
-                asset=row["id"],
-                code="availability",
-                hint="the account may not support availability dates: leave release and expiry out of the mapping",
-            )
+    refuse_other_dates(row, wire.availability(draft.rights), "created")
 
 
 @interprets_response

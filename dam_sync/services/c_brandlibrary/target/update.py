@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dam_sync.aio.polling import poll_until
+from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge
 from dam_sync.model.ports import Content, Journal
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, parse_instant
 from dam_sync.model.write_record import note_version
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -23,6 +24,7 @@ REPORTED = ("approved", "name", "description")  # what the response to a change 
 HINTS = {
     "approved": "the approval workflow of the account decides this: approve the asset there, then `errors JOB --retry`",
 }
+CHANGED_DATES = "availability dates of a change"  # a form that is read back once
 VERSION_FIELDS = "version_count"
 
 
@@ -37,6 +39,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         row = await self._current(asset, patch, wanted)
         attributes = named(wire.patch_attributes(patch), row)
         reported = await self._api.edit(asset, attributes, repeatable=True) if attributes else None
+        if reported is not None:
+            reported = await self._seen_hidden(asset, reported, attributes)
         if reported is not None and patch.closed:
             refuse_unkept(reported, attributes)
         if row is not None:
@@ -45,6 +49,28 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             refuse_unkept(reported, attributes)
         if opening := named(wire.opening(patch), row, attributes.get("name")):
             refuse_unkept(await self._api.edit(asset, opening, repeatable=True), opening)
+
+    async def _seen_hidden(self, asset: AssetId, reported: Json, sent: Mapping[str, Json]) -> Json:
+        """The response to a change that hides the asset, or the asset read again if that does not show what hides it:
+        its approval each time, its dates for the first one of a connection (wire C 6.4). Raises Rejected."""
+        dates = {name: sent[name] for name in wire.DATES if sent.get(name)}
+        pending = sent.get("approved") is False and not wire.tells_approval(reported)
+
+        async def look() -> bool:
+            nonlocal reported
+            if pending or not reported["attributes"].keys() >= dates.keys():
+                shown = await self._api.one(facts.ASSET, (asset,), (("fields", ",".join(wire.DATES)),), asset=asset)
+                reported = {**reported, "attributes": {**reported["attributes"], **shown["attributes"]}}
+            refuse_other_dates(reported, dates, "changed")
+            return True
+
+        if pending:
+            await look()
+        elif dates:
+            await self._proven.holds(CHANGED_DATES, look, patient=False)
+        if sent.get("approved") is False and not wire.tells_approval(reported):
+            raise _unkept(asset, "approved")
+        return reported
 
     def bare_filename(self, draft: Draft) -> str:
         """The name of an asset without a file stands for that of its file."""
@@ -255,12 +281,29 @@ def refuse_unkept(row: Json, sent: Mapping[str, Json]) -> None:
     reported = row["attributes"]
     for name in REPORTED:
         if name in sent and name in reported and not _same(reported[name], sent[name]):
+            raise _unkept(row["id"], name)
+
+
+def _unkept(asset: str, name: str) -> Rejected:
+    return Rejected(
+        f"the asset was changed, but its {name} was not stored",
+        asset=asset,
+        operation=facts.PUT_ASSET,
+        code=name,
+        hint=HINTS.get(name, f"the service does not store such a {name}: shorten or change it in the mapping"),
+    )
+
+
+@interprets_response
+def refuse_other_dates(row: Json, sent: Mapping[str, Json], done: str) -> None:
+    """Raises Rejected if a complete row has other availability dates than were sent, or does not show them."""
+    for name, text in sent.items():
+        if parse_timestamp(row["attributes"].get(name)) != parse_instant(str(text)):
             raise Rejected(
-                f"the asset was changed, but its {name} was not stored",
+                f"the asset was {done}, but {name} was not stored",
                 asset=row["id"],
-                operation=facts.PUT_ASSET,
-                code=name,
-                hint=HINTS.get(name, f"the service does not store such a {name}: shorten or change it in the mapping"),
+                code="availability",
+                hint="the account may not support availability dates: leave release and expiry out of the mapping",
             )
 
 

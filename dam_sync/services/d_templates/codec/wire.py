@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -45,7 +45,7 @@ class Record:
     changed: int
     deleted_at: int
     template: str
-    security: tuple[str, ...]
+    security: tuple[str, ...] | None
     entries: tuple[MetadataEntry, ...]
     shown: Json
     md5: str
@@ -112,6 +112,12 @@ class VersionGroup:
         older = [record for record in self.living if record.has_file and record.object != current.object]
         return (*older, current) if current.has_file else tuple(older)
 
+    def with_security(self, security: tuple[str, ...] | None) -> VersionGroup:
+        """The same with these security templates of the current version."""
+        current = self.current
+        records = [replace(one, security=security) if one is current else one for one in self.records]
+        return VersionGroup(tuple(records))
+
     @property
     def revision(self) -> Revision:
         """Changes with metadata, versions, the recycle bin, and once the file was processed (assumption 21)."""
@@ -145,7 +151,7 @@ def record_of(row: Json) -> Record:
         changed=number_of(row.get("lastUpdatedEpoch")) or created,
         deleted_at=max(number_of(row.get("fileDeletedEpoch")), number_of(row.get("metadataDeletedEpoch"))),
         template=member_text(row, "metadataTemplateId"),
-        security=tuple(str(one) for one in row.get("securityTemplateIds") or ()),
+        security=_security(row.get("securityTemplateIds")),
         entries=tuple(_attributes(_loaded(row.get("metadata") or row.get("metadataDocument")))),
         shown=shown if isinstance(shown, dict) else {},
         md5=member_text(technical, "MD5Checksum").lower(),
@@ -154,6 +160,11 @@ def record_of(row: Json) -> Record:
         creator=member_text(row, "createdBy"),
         superseded=row.get("currentVersion") in ("N", False),
     )
+
+
+def _security(shown: Json) -> tuple[str, ...] | None:
+    """None if the service does not show them: that is not the same as none."""
+    return tuple(map(str, shown)) if isinstance(shown, list) else None
 
 
 @interprets_response

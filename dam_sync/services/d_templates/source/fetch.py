@@ -52,7 +52,15 @@ class TemplatesFetch(TemplatesPart):
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.tenant.forms_for(wanted)
         security = await self.tenant.security.get()
+        families = await gather_or_raise([self._secured(family) for family in families])
         return [asset_of(family, forms, security, self.api.options.named) for family in families]
+
+    async def _secured(self, family: VersionGroup) -> VersionGroup:
+        """The same; if its current record does not show its security templates, as that shows them by its id."""
+        if family.current.security is not None:
+            return family
+        record = await self.version_groups.record(family.current.object, asset=family.id)
+        return family.with_security(record.security)
 
     async def _seen(self, bare: Asset, family: VersionGroup) -> Asset | None:
         try:
@@ -122,8 +130,8 @@ def asset_of(family: VersionGroup, forms: MetadataForms, security: Security, nam
         rights=Rights(
             release_at=_midnight(values.get(named.release)),
             expires_at=_midnight(values.get(named.expiry)),
-            groups=security.readers(names.get(identity, identity) for identity in current.security),
-            restrictions=frozenset(_sensitive(values, forms)),
+            groups=security.readers(names.get(identity, identity) for identity in current.security or ()),
+            restrictions=frozenset((*_sensitive(values, forms), *_unshown(current))),
         ),
         created_at=moment(first.created),
         changed_at=moment(current.changed),
@@ -137,6 +145,12 @@ def _sensitive(values: Mapping[str, Value], forms: MetadataForms) -> Iterator[Re
     for key in values:
         if forms.by_key[key].sensitive:
             yield Restriction(RestrictionKind.SENSITIVE, key)
+
+
+def _unshown(record: Record) -> Iterator[Restriction]:
+    """A record that does not show its security templates may have any."""
+    if record.security is None:
+        yield Restriction(RestrictionKind.DENIED, "the service does not show its security templates")
 
 
 def _undated(values: Mapping[str, Value], named: NamedAttributes) -> Iterator[Loss]:

@@ -17,6 +17,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of
@@ -63,7 +64,7 @@ class TemplatesOpen(TemplatesPart):
         first, chunk.foreseen = not chunk.foreseen, True
         return {facts.EXPOSE: 1} if first else {}
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from `offset`. A URL that expires while waiting is renewed a few times."""
         asset, _, record = file.id.partition("/")
         owner = self.version_groups.owners.get(record)
@@ -74,7 +75,7 @@ class TemplatesOpen(TemplatesPart):
             if not link.lower().startswith(("https://", "http://")):
                 raise Rejected("the download link is not an http URL", asset=asset, operation=facts.CONTENT)
             try:
-                return await self.api.client.stream(_download(link, asset), offset)
+                return await self.api.client.stream(_download(link, asset), offset, validator)
             except NotFound:
                 if not renewals:
                     raise

@@ -272,6 +272,13 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
 
     async def _same(self, current: Record, filename: str) -> Json:
         """The body of a create that repeats a record, except what the service maintains itself."""
+        if current.security is None:
+            raise Rejected(
+                "the service does not show the security templates of the asset, which a new version has to repeat",
+                asset=current.family,
+                operation=facts.CREATE,
+                hint="give the user of the job permission to see them, then `errors JOB --retry`",
+            )
         return {
             "metadataTemplateId": current.template,
             "securityTemplateIds": list(current.security),

@@ -35,7 +35,7 @@ class UpdateProof:
         that it does not name."""
         context = {"asset": after.family, "operation": facts.UPDATE, "hint": _ASK}
         if "securityTemplateIds" in body:
-            if set(body["securityTemplateIds"]) != set(after.security):
+            if after.security is None or set(body["securityTemplateIds"]) != set(after.security):
                 raise Rejected("the list of security templates was not replaced", code="security", **context)
             self.replaces = True
         if before is not None and not _took_effect(body["metadata"], before, after):

@@ -123,12 +123,27 @@ class TemplatesUpdate(TemplatesTerms):
         return [entry_json(entry) for entry in carried(record, await self.tenant.forms.get())]
 
     async def _see_cleared(self, asset: AssetId, record: str, ids: list[str]) -> None:
-        """Read back cleared attributes; if they are not empty, clear them the other way (assumption 13)."""
+        """Read back cleared attributes; if they are not empty, clear them the other way (assumption 13), and read
+        again. Raises Rejected if neither has an effect."""
+        full = await self._filled_of(asset, record, ids)
+        if not full:
+            return
+        await self._whole(asset, record, {"metadata": [_empty(entry) for entry in full]})
+        if left := await self._filled_of(asset, record, ids):
+            known = (await self.tenant.forms.get()).by_id
+            names = sorted(known[entry.id].key if entry.id in known else entry.id for entry in left)
+            raise Rejected(
+                f"the service accepted to clear {', '.join(names)[:200]}, and the values are still there",
+                asset=asset,
+                operation=facts.UPDATE,
+                code="not cleared",
+                hint="clear them there, then `errors JOB --retry`",
+            )
+
+    async def _filled_of(self, asset: AssetId, record: str, ids: list[str]) -> list[MetadataEntry]:
+        """Which of these attributes have a value now."""
         now = await self.version_groups.record(record, asset=asset)
-        full = [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
-        if full:
-            rows = [_empty(entry) for entry in full]
-            await self._whole(asset, record, {"metadata": rows})
+        return [entry for entry in now.entries if entry.id in ids and (entry.value or entry.rows)]
 
     async def _tagged(self, asset: AssetId, record: str) -> tuple[frozenset[str], list[Json]]:
         """The tags of a record, and the raw items that the reloaded vocabulary has no label for."""

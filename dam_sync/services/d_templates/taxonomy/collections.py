@@ -38,11 +38,14 @@ class TemplatesCollections(TemplatesMembers):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._fills_by_changes = False  # the newer call was seen to work
+        self._keeps_others = set[str]()  # its operations that were seen to leave the other members alone
+        self._empty = set[str]()  # collections made here and not filled yet
         self._fills_whole = False  # it does not, so the whole list is written
         self._known: dict[str, Placement] | None = None
         self._own = LruCache[str, Placement](facts.LISTED_KEPT)  # made or renamed lately, the search may lag
         self._writing = asyncio.Lock()
         self._carrying = asyncio.Lock()  # one at a time, so that the newer call is tried once
+        self._proving = asyncio.Lock()  # one at a time, so that nobody else changes what is compared
 
     async def containers(self) -> AsyncIterator[Placement]:
         """Every visible collection."""
@@ -80,6 +83,7 @@ class TemplatesCollections(TemplatesMembers):
             self._known = None  # it may be there, or not
             raise
         known[name] = Placement(KIND, (name,), identity)
+        self._empty.add(identity)
         self._own.put(name, known[name])
         return known
 
@@ -171,7 +175,7 @@ class TemplatesCollections(TemplatesMembers):
                 members = set(await self._files_in(container.id))
                 older = [file for file in known.files if file in members and file != known.file]
                 if older:
-                    unproven = not (self._fills_by_changes or self._fills_whole)
+                    unproven = not (self._fills_whole or {"add", "remove"} <= self._keeps_others)
                     async with self._carrying if unproven else nullcontext():
                         await self._filled(container.id, [known.file], older)
             except NotFound:
@@ -185,14 +189,33 @@ class TemplatesCollections(TemplatesMembers):
                 await self._rewritten(collection, operation, files)
 
     async def _by_changes(self, collection: str, operation: str, files: list[str]) -> bool:
-        """Use the newer call if this instance has it. Until it was seen to change something, the collection is read
-        before and after; a state that was already right proves nothing."""
-        proves = not (self._fills_by_changes or _is_so(await self._files_in(collection), operation, files))
-        await self._patched(collection, {"collectionUpdates": {"operation": operation, "fileIds": files}})
-        if proves:
-            self._fills_by_changes = await self._shows(collection, operation, files)
-            self._fills_whole = not self._fills_by_changes  # the newer call is not there, or was taken and did nothing
-        return not self._fills_whole
+        """Use the newer call if this instance has it. Until it was seen to change what it names, and each of its
+        operations to leave the other members alone, the collection is read before and after; a state that was already
+        right proves nothing. What a call takes away from the others is put back (assumption 22)."""
+        change = {"collectionUpdates": {"operation": operation, "fileIds": files}}
+        fresh = collection in self._empty
+        self._empty.discard(collection)
+
+        def trusted() -> bool:
+            return self._fills_whole or (self._fills_by_changes and (fresh or operation in self._keeps_others))
+
+        async with nullcontext() if trusted() else self._proving:
+            if trusted():  # since those before us
+                return not self._fills_whole and await self._patched(collection, change)
+            before = await self._files_in(collection)
+            await self._patched(collection, change)
+            if self._fills_whole or _is_so(before, operation, files):
+                return not self._fills_whole
+            after = await self._members_after(collection, operation, files)
+            self._fills_by_changes = _is_so(after, operation, files)
+            self._fills_whole = not self._fills_by_changes  # the newer call was taken and did nothing
+            others = set(before) - set(files)
+            if not others <= set(after):
+                self._fills_whole, self._fills_by_changes = True, False
+                await self._rewritten(collection, files=[file for file in before if file in others])
+            elif others and self._fills_by_changes:
+                self._keeps_others.add(operation)
+            return not self._fills_whole
 
     async def _patched(self, collection: str, body: Json) -> bool:
         """The newer call: only the changes. Whether the instance has it, which is remembered."""
@@ -211,15 +234,16 @@ class TemplatesCollections(TemplatesMembers):
             raise _refusal(text, facts.FILL)
         return not self._fills_whole
 
-    async def _shows(self, collection: str, operation: str, files: list[str]) -> bool:
-        """Whether the collection, read back, has the requested members."""
-        if self._fills_whole:
-            return False
+    async def _members_after(self, collection: str, operation: str, files: list[str]) -> list[str]:
+        """The members of the collection once they are as requested, or as they are after some time."""
+        found: list[str] = []
 
         async def right() -> bool | None:
-            return _is_so(await self._files_in(collection), operation, files) or None
+            found[:] = await self._files_in(collection)
+            return _is_so(found, operation, files) or None
 
-        return bool(await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS))
+        await self.api.until(right, self.api.options.index_lag, facts.FIND_WAITS)
+        return found
 
     async def _rewritten(
         self, collection: str, operation: str = "add", files: Sequence[str] = (), name: str = ""

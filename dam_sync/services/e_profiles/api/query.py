@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import instant_text
 
+TAGS = "keywords"
+SYNTAX = frozenset('{}()[]":*\\')
 SAFE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -42,14 +45,30 @@ def exactly(field: str, value: str) -> str:
     return f"{field}:({{{value}}})"
 
 
+def having(field: str, value: str) -> str:
+    """A field that has this value, perhaps among others; empty for one with characters that are syntax."""
+    return "" if SYNTAX.intersection(value) else f"{field}:({{{value}}})"
+
+
+def tagged(tag: str, fields: Mapping[str, Sequence[str]]) -> str:
+    """Assets with this tag. A tenant may have a field that is called as tags are in queries; then any text counts, and
+    it is empty for a tag that one of the asset's own fields has, too."""
+    if TAGS not in fields:
+        return having(TAGS, tag)
+    said = any(tag in text.casefold() for texts in fields.values() for text in texts)
+    return "" if said or SYNTAX.intersection(tag) else f"{{{tag}}}"
+
+
 def is_filled(field: str) -> str:
     """A field that has a value."""
     return f"{field}:-(isempty)"
 
 
 def in_category(path: tuple[str, ...]) -> str:
-    """In the category of this full path, where the service gave no query of its own."""
-    return f"category:({{{'/'.join(path)}}})"
+    """In the category of this full path, where the service gave no query of its own; a slash inside a name as `\\/`
+    (spec 002, Resources)."""
+    parts = (part.replace("/", "\\/") for part in path)
+    return f"category:({{{'/'.join(parts)}}})"
 
 
 def joined(*parts: str) -> str:

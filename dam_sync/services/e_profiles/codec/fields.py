@@ -189,7 +189,7 @@ def profile_of(row: Json) -> UploadProfile:
         name=str(row["name"]),
         type=member_text(row, "metadata_type"),
         groups=frozenset(str(name) for name in row.get("asset_groups") or ()),
-        immediate=bool(row.get("immediate_release")),
+        immediate=row.get("immediate_release") is not False,  # one that does not say so may release
         release_at=parse_instant(str(release)) if release else None,
     )
 

@@ -19,6 +19,8 @@ from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfil
 from dam_sync.services.e_profiles.options import ProfilesOptions
 
 GROUPS, RELEASE, EXPIRATION = "asset_groups", "release_date", "expiration_date"
+CLEARED = {facts.HIDING: RELEASE, facts.UNEXPIRING: EXPIRATION}  # the date that each of these forms takes away
+NAMED = {RELEASE: "a release date", EXPIRATION: "an expiration date"}
 NO_RELEASE, NO_GROUP, HIDDEN = "no release date", "no asset group", "the service does not show its rights"
 
 
@@ -39,6 +41,22 @@ def rights_of(security: Json, everybody: frozenset[str]) -> Rights:
         groups=frozenset() if groups & everybody else groups,
         restrictions=frozenset(Restriction(RestrictionKind.UNRELEASED, why) for holds, why in missing if holds),
     )
+
+
+def is_cleared(security: Json, name: str) -> bool | None:
+    """Whether rights show that they have no such date; None if they do not show it."""
+    return security[name] is None if isinstance(security, dict) and name in security else None
+
+
+def is_released(row: Json, now: datetime) -> bool | None:
+    """Whether an asset is released; None if it does not show that."""
+    flag, rights = row.get("released_and_not_expired"), row.get("security")
+    if isinstance(flag, bool):
+        return flag
+    if is_cleared(rights, RELEASE) is None:
+        return None
+    release = parse_timestamp(rights[RELEASE])
+    return release is not None and release <= now
 
 
 # -- uploads -----------------------------------------------------------------------------------------------------------
@@ -177,8 +195,8 @@ def second_text(when: datetime) -> str:
 
 
 def forms_of_security(body: Json) -> frozenset[str]:
-    """Taking the release date away is such a form."""
-    return frozenset({facts.HIDING}) if RELEASE in body and body[RELEASE] is None else frozenset()
+    """Taking a date away is such a form."""
+    return frozenset(form for form, name in CLEARED.items() if name in body and body[name] is None)
 
 
 def has_content(patch: Patch) -> bool:

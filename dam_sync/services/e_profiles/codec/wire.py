@@ -236,10 +236,23 @@ def file_id(asset: str, version: str) -> str:
     return f"{asset}/{version}"
 
 
+def texts_in(row: Json, field: str) -> list[str]:
+    """The values of a metadata field of an asset."""
+    return fields_of(row).get(field, [])
+
+
+@interprets_response
+def fields_of(row: Json) -> dict[str, list[str]]:
+    """The values of all metadata fields of an asset."""
+    fields = (row.get("metadata") or {}).get("fields") or {}
+    return {str(key): [str(text) for text in texts or ()] for key, texts in fields.items()}
+
+
 @interprets_response
 def needs_versions(row: Json) -> bool:
     """Whether the asset has, or may have, more than one file version (assumption 5)."""
-    return bool(row.get("file_upload_date") != row.get("created_date"))
+    created = row.get("created_date")
+    return created is None or bool(row.get("file_upload_date") != created)
 
 
 @interprets_response

@@ -12,7 +12,7 @@ from dam_sync.crawl.partition import ByDate, Whole, window_of
 from dam_sync.http.interpreting import member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss
 from dam_sync.model.errors import DamSyncError, IntegrityError, NotFound, Rejected, TruncatedListing
-from dam_sync.model.service import Batch, Cursor, Shard, Window
+from dam_sync.model.service import Batch, Cursor, Published, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
@@ -112,6 +112,15 @@ class ProfilesCrawl(ProfilesFiles):
         """Embed links by rendition (wire E 3.1); none of an asset in the trash. Raises NotFound."""
         row = await self.api.get(facts.ASSET, wire.asset_path(asset), (("expand", facts.EMBEDS),), asset=asset)
         return {} if wire.is_trashed(row) else wire.public_links(row)
+
+    async def published(self, asset: AssetId) -> Published:
+        """By one call, and those that say whether it is archived. Raises NotFound."""
+        asked = (("expand", facts.EXPAND_LINKS),)
+        row = (
+            await self.api.expanding(self.api.reading(facts.ASSET, wire.asset_path(asset), asked, asset=asset))
+        ).json()
+        found = wire.asset_of(row, await self.tenant.load(), wire.More(archived=await self._is_archived(row)))
+        return Published(found, {} if wire.is_trashed(row) else found.source_links)
 
     async def versions(self, asset: AssetId) -> list[Json]:
         """One asset object for each file version (wire E 3.3)."""

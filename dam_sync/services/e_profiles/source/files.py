@@ -13,11 +13,12 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec import wire
 from dam_sync.services.e_profiles.tenant import ProfilesPart
-from dam_sync.transfer.content import UNKNOWN, media_type_of
+from dam_sync.transfer.described import UNKNOWN, media_type_of
 
 PAGE = "text/html"
 _SIZE = (("expand", facts.EXPAND_VERSIONS),)
@@ -31,22 +32,23 @@ class ProfilesFiles(ProfilesPart):
         self._links: LruCache[str, str] = LruCache(facts.LINKS_KEPT)
         self._filled: LruCache[str, bool] = LruCache(facts.LINKS_KEPT)  # files that are not empty, of unknown size
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from offset; a link that is old or refused is renewed, LINK_RENEWALS times at most."""
         asset, _, version = file.id.partition("/")
         for _ in range(facts.LINK_RENEWALS):
             try:
-                return await self._opened(file, await self._link(file, asset, version), asset, offset)
+                return await self._opened(file, await self._link(file, asset, version), offset, validator)
             except NotFound as error:
                 if error.operation != facts.DOWNLOAD:
                     raise
                 self._links.drop(file.id)
-        return await self._opened(file, await self._link(file, asset, version), asset, offset)
+        return await self._opened(file, await self._link(file, asset, version), offset, validator)
 
-    async def _opened(self, file: FileRef, link: str, asset: str, offset: int) -> Stream:
+    async def _opened(self, file: FileRef, link: str, offset: int, validator: Validator) -> Stream:
         """Raises Transient for a response that is not the file, which nobody could tell afterwards where its size is
         unknown (wire E 4): an empty one, or a page of whatever is in between."""
-        stream = await self.api.client.stream(_download(link, asset), offset)
+        asset = file.id.partition("/")[0]
+        stream = await self.api.client.stream(_download(link, asset), offset, validator)
         wrong = self._wrong(file, stream) if file.size is None else ""
         if wrong:
             await stream.aclose()

@@ -19,6 +19,7 @@ from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
+from dam_sync.services.e_profiles.trash import to_trash
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, UploadForm
 
 PULL = "pull"  # the journal entry that names the file whose link an upload was given
@@ -153,9 +154,7 @@ class Pull:
                     code="not fetched",
                     hint="check its versions there, then `errors JOB --retry` with `policy: {bytes: through_us}`",
                 )
-            gone = frozenset({404, 410})
-            request = Request(facts.TRASH, "DELETE", wire.asset_path(made), asset=made, repeatable=True, accept=gone)
-            await self.api.client.send(request)
+            await to_trash(self.api, made)
         await self.journal.discard(UPLOAD)
 
     async def _state(self, made: AssetId) -> Json:
@@ -167,4 +166,4 @@ class Pull:
 def is_new(row: Json, marker: Marker) -> bool:
     """Whether an asset has our marker and only one file version, so that one upload made it."""
     texts = ((row.get("metadata") or {}).get("fields") or {}).get(marker.field) or ()
-    return marker.value in map(str, texts) and row.get("created_date") == row.get("file_upload_date")
+    return marker.value in map(str, texts) and not wire.needs_versions(row)

@@ -53,21 +53,31 @@ def explained(what: str) -> Iterator[None]:
         raise Transient(f"{what}: {error.strerror or error}") from None
 
 
+def is_of_group(folder: os.stat_result) -> bool:
+    """Whether what is made in a folder belongs to its group (`chmod g+s`): somebody set it up for that group."""
+    return bool(folder.st_mode & stat.S_ISGID)
+
+
+def folder_mode(above: os.stat_result) -> int:
+    """The permissions of a new folder. No service that an asset was closed in guards it here: nobody else can enter."""
+    return 0o750 if is_of_group(above) else 0o700
+
+
 class FileSystem:
     """The calls by which a folder changes, and what its permissions allow. A test passes one that ends the process at
     any of them, or one with fewer permissions."""
 
     def create(self, name: str, flags: int, at: int) -> int:
-        """A descriptor."""
-        return os.open(name, flags, 0o666, dir_fd=at)
+        """A descriptor. Only its owner can read the file, and the group where the folder is one of a group."""
+        return os.open(name, flags, 0o600 | (0o040 if is_of_group(os.fstat(at)) else 0), dir_fd=at)
 
     def open(self, name: str, flags: int, at: int) -> int:
         """A descriptor of a file that is there."""
         return os.open(name, flags, dir_fd=at)
 
     def make_directory(self, name: str, at: int) -> None:
-        """Raises FileExistsError."""
-        os.mkdir(name, dir_fd=at)
+        """As for a file. Raises FileExistsError."""
+        os.mkdir(name, folder_mode(os.fstat(at)), dir_fd=at)
 
     def write(self, handle: int, data: memoryview) -> int:
         """How many bytes were written."""

@@ -16,9 +16,11 @@ from datetime import date
 from typing import BinaryIO, Final
 
 from dam_sync.http.parsing import parsed_text
-from dam_sync.model.asset import Placement
+from dam_sync.model import joined_names
+from dam_sync.model.asset import path_text
 from dam_sync.model.csv_cells import delimiter_of, rows_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
+from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
@@ -27,10 +29,13 @@ from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalo
 from dam_sync.services.folder.api.disk import Disk, shortened
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?\Z")
-PART = re.compile(r"(?:\\.|[^;\\])+", re.DOTALL)
-LEVEL = re.compile(r"/((?:\\.|[^/\\])+)", re.DOTALL)
-PAIR = re.compile(r"((?:\\.|[^:\\])*):(.*)", re.DOTALL)
-COLUMN = re.compile(r"fields\.(?P<key>.+?)(?:\[(?P<locale>[^\[\]]+)\]|(?P<json>\{\}))?$")
+LOCALE = re.compile(r"[^\[\]]+")
+ESCAPED = "[{"  # in the key of a column
+COLUMN = re.compile(
+    r"fields\.(?P<key>(?:\\[\\\[{]|(?!\\[\\\[{]).)+?)"
+    rf"(?:\[(?P<locale>{LOCALE.pattern})\]|(?P<json>\{{\}}))?",
+    re.DOTALL,
+)
 DELIMITERS = ",;"  # a tab is part of a cell
 TEXTS = ("id", "filename", "status", "type", "created_at", "changed_at")
 DATES = ("release_at", "expires_at")
@@ -55,27 +60,28 @@ def safe(text: str) -> str:
 
 def joined(texts: Iterable[str]) -> str:
     """Several texts in one cell."""
-    return ";".join(_escaped(text, ";") for text in texts)
+    return joined_names.joined(texts, ";")
 
 
 def parted(cell: str) -> list[str]:
     """The inverse of `joined`; nothing between two separators is no text."""
-    return [_unescaped(part) for part in PART.findall(cell)]
+    return [part for part in joined_names.parted(cell, ";") if part]
 
 
-def _escaped(text: str, separator: str) -> str:
-    return text.replace("\\", "\\\\").replace(separator, f"\\{separator}")
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+def _paired(kind: str, text: str) -> str:
+    return f"{escaped(kind, ':')}:{text}"
 
 
 def _pair(text: str) -> tuple[str, str]:
-    found = PAIR.fullmatch(text)
-    if found is None:
-        raise InvalidValue(f"{text!r} has no colon", hint="`dam-sync help folder` describes the columns")
-    return _unescaped(found[1]), found[2]
+    found = joined_names.parted(text, ":", 2)
+    if len(found) < 2:
+        raise InvalidValue(f"“{shortened(text)}” has no colon", hint="`dam-sync help folder` describes the columns")
+    return found[0], found[1]
+
+
+def _levels(text: str) -> list[str]:
+    """The names of a path, with or without a slash before the first one."""
+    return [level for level in joined_names.parted(text, "/") if level]
 
 
 # -- a record as cells -----------------------------------------------------------------------------------------------
@@ -86,10 +92,10 @@ def cells_of(record: Record, fields: Mapping[str, Field]) -> dict[str, str]:
     rights = record.get("rights") or {}
     lists = {
         "groups": rights.get("groups") or (),
-        "restrictions": [f"{row['kind']}:{row.get('detail', '')}" for row in rights.get("restrictions") or ()],
+        "restrictions": [_paired(row["kind"], row.get("detail", "")) for row in rights.get("restrictions") or ()],
         "tags": record.get("tags") or (),
-        "placements": [f"{row['kind']}:{_path(row['path'])}" for row in record.get("placements") or ()],
-        "relations": [f"{_escaped(row['kind'], ':')}:{row['target']}" for row in record.get("relations") or ()],
+        "placements": [_paired(row["kind"], path_text(row["path"])) for row in record.get("placements") or ()],
+        "relations": [_paired(row["kind"], row["target"]) for row in record.get("relations") or ()],
         **{part: [str(row.get("file") or "") for row in record.get(part) or ()] for part in FILES},
     }
     cells = {name: str(record.get(name) or "") for name in TEXTS} | {
@@ -97,22 +103,19 @@ def cells_of(record: Record, fields: Mapping[str, Field]) -> dict[str, str]:
     }
     cells |= {name: joined(texts) for name, texts in lists.items()}
     for key, value in (record.get("fields") or {}).items():
-        cells |= _field_cells(f"fields.{key}", value, fields.get(key))
+        cells |= _field_cells(f"fields.{escaped(key, ESCAPED)}", value, fields.get(key))
     return {name: cell for name, cell in cells.items() if cell}
 
 
-def _path(path: Sequence[str]) -> str:
-    return Placement("", tuple(path)).text
-
-
 def _field_cells(column: str, value: Json, known: Field | None) -> dict[str, str]:
-    if isinstance(value, dict) and "texts" in value:
+    if isinstance(value, dict) and "texts" in value and all(map(LOCALE.fullmatch, value["texts"])):
         return {f"{column}[{locale}]": text for locale, text in value["texts"].items()}
     kind = known.kind if known is not None else FieldKind.TEXT
     values = value if isinstance(value, list) else [value]
     texts = [_text(kind, each) for each in values]
     several = known is not None and known.multiple
-    if any(text is None for text in texts) or isinstance(value, list) != several:
+    trimmed = column != column.rstrip()  # what is around the name of a column does not count
+    if trimmed or any(text is None for text in texts) or isinstance(value, list) != several:
         return {f"{column}{{}}": json.dumps(value, ensure_ascii=False)}
     return {column: joined(map(str, texts)) if several else str(texts[0])}
 
@@ -132,7 +135,7 @@ def _text(kind: FieldKind, value: Json) -> str | None:
             return str(text)
         case FieldKind.TERM, {"label": str(label)}:
             path = value.get("path") or [label]
-            return _path(path) if len(path) > 1 or label.startswith("/") else label
+            return path_text(path) if len(path) > 1 or label.startswith("/") else label
         case _, str() if kind not in NOT_TEXT:
             return value
     return None
@@ -180,7 +183,7 @@ def _named(column: str) -> Iterator[None]:
 
 def _timestamp(text: str) -> str | None:
     if text and not TIMESTAMP.fullmatch(text):
-        raise _Unreadable(f"{shortened(text)!r} is not a timestamp; write it as 2025-02-06T10:30:00Z")
+        raise _Unreadable(f"“{shortened(text)}” is not a timestamp; write it as 2025-02-06T10:30:00Z")
     return text or None
 
 
@@ -191,7 +194,7 @@ def _restriction(text: str) -> Record:
 
 def _membership(text: str) -> Record:
     kind, path = _pair(text)
-    return {"kind": kind, "path": [_unescaped(level) for level in LEVEL.findall(path)]}
+    return {"kind": kind, "path": _levels(path)}
 
 
 def _relation(text: str) -> Record:
@@ -220,7 +223,8 @@ def _files(text: str, before: Sequence[Record]) -> list[Record]:
 def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[str, Field]) -> None:
     found = COLUMN.fullmatch(column)
     assert found is not None  # the columns were checked
-    key, field = found["key"], fields.get(found["key"])
+    key = unescaped(found["key"], ESCAPED)
+    field = fields.get(key)
     if found["locale"]:
         before = values.get(key)
         texts = dict(before["texts"]) if isinstance(before, dict) and "texts" in before else {}
@@ -249,14 +253,14 @@ def _value(kind: FieldKind, text: str) -> Json:
         case FieldKind.PERSON:
             return {"person": text}
         case FieldKind.TERM:
-            path = [_unescaped(level) for level in LEVEL.findall(text)] if text.startswith("/") else [text]
+            path = _levels(text) if text.startswith("/") else [text]
             return {"id": "", "label": path[-1], "path": path}
     return text
 
 
 def _flag(text: str) -> bool:
     if text.casefold() not in FLAGS:
-        raise _Unreadable(f"{shortened(text)!r} is neither yes nor no; write one of them")
+        raise _Unreadable(f"“{shortened(text)}” is neither yes nor no; write one of them")
     return FLAGS[text.casefold()]
 
 
@@ -265,14 +269,14 @@ def _number(text: str) -> float | int:
         number = float(text)
         return int(number) if number.is_integer() else number
     except (ValueError, OverflowError):
-        raise _Unreadable(f"{shortened(text)!r} is not a number; write it with a decimal point, 12.5") from None
+        raise _Unreadable(f"“{shortened(text)}” is not a number; write it with a decimal point, 12.5") from None
 
 
 def _date(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise _Unreadable(f"{shortened(text)!r} is not a date; write it as 2025-02-06") from None
+        raise _Unreadable(f"“{shortened(text)}” is not a date; write it as 2025-02-06") from None
 
 
 # -- the file --------------------------------------------------------------------------------------------------------
@@ -358,9 +362,10 @@ class Sheet:
     def _undeclared(self, known: set[str]) -> Iterator[Record]:
         made: dict[str, Record] = {}
         for found in filter(None, map(COLUMN.fullmatch, self._columns)):
-            if found["key"] not in known:
+            key = unescaped(found["key"], ESCAPED)
+            if key not in known:
                 more = {"localized": True} if found["locale"] else {}
-                made[found["key"]] = {"record": "field", "key": found["key"], "kind": "text", **more}
+                made[key] = {"record": "field", "key": key, "kind": "text", **more}
         yield from made.values()
 
     def _fields(self) -> dict[str, Field]:
@@ -381,7 +386,7 @@ class Sheet:
 
     def _index(self, file: BinaryIO) -> None:
         first = file.readline(LONGEST_LINE)
-        self._delimiter = delimiter_of(first, DELIMITERS)
+        self._delimiter = _delimiter_of(first.decode("utf-8", "replace"))
         file.seek(0)
         rows = self._rows(file)
         _, header = next(rows, (0, []))
@@ -430,6 +435,20 @@ class Sheet:
         while left and (block := file.read(min(left, MIB))):
             line, left = line + block.count(b"\n"), left - len(block)
         return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
+
+
+def _delimiter_of(header: str) -> str:
+    """What separates the cells: that by which the header has a column for the id, for names may contain either."""
+    named = (each for each in DELIMITERS if "id" in _names_of(header, each))
+    return next(named, delimiter_of(header, DELIMITERS))
+
+
+def _names_of(header: str, delimiter: str) -> list[str]:
+    try:
+        names = next(rows_of([header.removeprefix(MARK)], delimiter), [])
+    except csv.Error:  # it goes on in the next line, or is no CSV
+        names = header.removeprefix(MARK).split(delimiter)
+    return [name.strip() for name in names]
 
 
 def _wrong(columns: Sequence[str], unknown: Sequence[str]) -> str:

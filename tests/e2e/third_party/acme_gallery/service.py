@@ -21,6 +21,7 @@ from dam_sync.model.probed import Account
 from dam_sync.model.schema import Field as SchemaField
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import instant_text, parse_instant
 
 NAME = "acme_gallery"
@@ -84,8 +85,9 @@ class GalleryService(Service):
         request = Request("GET /items/{id}", "GET", f"/items/{asset}", asset=asset)
         return asset_of((await self._client.send(request)).object())
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
-        return await self._client.stream(Request("GET /items/{id}/file", "GET", f"/items/{file.id}/file"), offset)
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
+        request = Request("GET /items/{id}/file", "GET", f"/items/{file.id}/file")
+        return await self._client.stream(request, offset, validator)
 
     async def close(self) -> None:
         await self._client.close()

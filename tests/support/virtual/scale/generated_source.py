@@ -17,6 +17,7 @@ from dam_sync.model.ports import Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Service, Shard, Window
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 
 NAME = "generated"
 LIST, FETCH = "GET /assets", "GET /assets/{id}"
@@ -34,6 +35,7 @@ class Bytes:
 
     data: bytes
     start: int
+    validator = Validator(tag="never another")
 
     @property
     def total(self) -> int:
@@ -104,7 +106,7 @@ class Generated(Service):
             raise NotFound(f"there is no asset {asset}")
         return asset_of(int(asset))
 
-    async def open(self, file: FileRef, offset: int = 0) -> Stream:
+    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """See `Service.open`."""
         await self._clock.sleep(OPENING)
         return Bytes(bytes_of(int(file.id)), offset)

@@ -1,0 +1,55 @@
+"""Names joined into one text, and taken apart again. This is the only place that does it: other names give another
+text, whatever characters they contain, because what separates them is escaped inside of them.
+
+A backslash counts before a separator and before a backslash; before anything else it is a character of the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+ESCAPE = "\\"
+
+
+def escaped(name: str, separators: str) -> str:
+    """The name with a backslash before each of these characters, and before each backslash."""
+    if ESCAPE not in name and not any(each in name for each in separators):
+        return name
+    return "".join(f"{ESCAPE}{each}" if each == ESCAPE or each in separators else each for each in name)
+
+
+def unescaped(text: str, separators: str) -> str:
+    """The inverse of `escaped`."""
+    return "".join(each for part in _parts(text, "", separators) for each in part)
+
+
+def joined(names: Iterable[str], separator: str) -> str:
+    """The names with a character between them."""
+    return separator.join(escaped(name, separator) for name in names)
+
+
+def parted(text: str, separator: str, at_most: int = 0) -> list[str]:
+    """The inverse of `joined`. at_most: how many parts, 0 for any number; the last one is left as it is."""
+    return _parts(text, separator, separator, at_most)
+
+
+def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list[str]:
+    if ESCAPE not in text and separator:
+        return text.split(separator, at_most - 1 if at_most else -1)
+    found, part, index = list[str](), list[str](), 0
+    while index < len(text):
+        if at_most and len(found) == at_most - 1:
+            part, index = [text[index:]], len(text)
+            break
+        here, following = text[index], text[index + 1 : index + 2]
+        if here == ESCAPE and following and (following == ESCAPE or following in separators):
+            part.append(following)
+            index += 2
+            continue
+        if here == separator:
+            found.append("".join(part))
+            part = []
+        else:
+            part.append(here)
+        index += 1
+    return [*found, "".join(part)]

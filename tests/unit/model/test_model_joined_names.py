@@ -1,0 +1,54 @@
+"""Names are joined so that other names give another text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.model.asset import Placement, path_text
+from dam_sync.model.joined_names import escaped, joined, parted, unescaped
+
+SEPARATORS = "/;:\n\0\t|,> "
+NAMES = st.lists(st.text(alphabet=st.sampled_from("ab\\" + SEPARATORS)), min_size=1, max_size=5)
+
+
+@given(NAMES, st.sampled_from(SEPARATORS))
+def test_what_is_joined_is_parted_the_same(names: list[str], separator: str) -> None:
+    assert parted(joined(names, separator), separator) == names
+
+
+@given(NAMES, NAMES, st.sampled_from(SEPARATORS))
+def test_other_names_give_another_text(one: list[str], other: list[str], separator: str) -> None:
+    assert (joined(one, separator) == joined(other, separator)) == (one == other)
+
+
+@given(st.text(alphabet="ab\\[{"))
+def test_an_escaped_name_is_read_the_same(name: str) -> None:
+    assert unescaped(escaped(name, "[{"), "[{") == name
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("A\\B", ["A\\B"]),
+        ("A\\\\B", ["A\\B"]),
+        ("A\\/B/C", ["A/B", "C"]),
+        ("A\\;B/C", ["A\\;B", "C"]),
+        ("A\\", ["A\\"]),
+        ("/A\\", ["", "A\\"]),
+        ("", [""]),
+    ],
+)
+def test_a_backslash_counts_before_a_separator_and_a_backslash_only(text: str, names: list[str]) -> None:
+    assert parted(text, "/") == names
+
+
+def test_the_last_part_may_be_left_as_it_is() -> None:
+    assert parted("a\\:b:c:d\\:e", ":", 2) == ["a:b", "c:d\\:e"]
+    assert parted("a:b:c", ":", 2) == ["a", "b:c"]
+
+
+def test_the_text_of_a_path() -> None:
+    assert path_text(()) == Placement("folder", ()).text == ""
+    assert Placement("folder", ("Press", "A/B", "C\\D")).text == "/Press/A\\/B/C\\\\D"
