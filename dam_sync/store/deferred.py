@@ -119,7 +119,8 @@ class MemberRepository(Repository):
             read = {"first_read": min(known.base, known.ended), "last_read": known.ended}
             for asset, placements in found.items():
                 c.execute(delete(MEMBER).where(MEMBER.c.asset == asset))
-                _ADD_MEMBER.run_all(c, ({"asset": asset, "spot": _spot(c, place), **read} for place in placements))
+                spots = [_spot(c, place) for place in placements]
+                _ADD_MEMBER.run_all(c, ({"asset": asset, "spot": spot, **read} for spot in spots))
 
         if found:
             await self._write(job)
