@@ -88,8 +88,6 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/unit/model/test_model_waivers.py::test_a_waiver_counts_for_the_purpose_of_its_name_alone",
         "tests/simulation/test_exposure_waivers.py"
         "::test_a_rollback_shows_nothing_again_but_by_the_rule_that_is_named_after_it",
-    ),
-    ("adopt", "Who sees an asset is recorded as it was seen at the target"): (
         "tests/simulation/test_adopted_visibility.py"
         "::test_an_adopted_asset_that_the_job_closes_is_hidden_by_the_next_run",
     ),
