@@ -20,7 +20,7 @@ from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.copies import note_compared
-from dam_sync.engine.guards.lost_state import known_marks
+from dam_sync.engine.guards.lost_state import known_marks, target_now
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
@@ -79,6 +79,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         await refuse_before_run(context, adopting=True)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
+        looked = target_now(context)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
         _refuse_decisions(decisions.links, candidates, asked.decisions)
@@ -91,7 +92,8 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
                 await note_compared(context, kept)
             await kept.set_meta(HELD_BACK, adopted.held)
             behind = await _keep(store, kept, candidates, run.id)
-            await known_marks(kept)
+            await known_marks(kept, looked)
+            await kept.accept_rows()
             await _list_again(kept)
             if behind:
                 await _list_everything(kept, job)

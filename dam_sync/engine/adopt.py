@@ -201,6 +201,9 @@ class MatchingWorker(Worker):
         self.candidates.put(matches[0])
         return await Worker.draft(self, item)
 
+    async def _refuse_double(self, asset: Asset, marker: str) -> None:
+        """What the target has already is what an adoption looks for."""
+
     async def _back(self, work: Work, asset: Asset) -> Concluded | None:
         """What came from the target is matched with what it was made from."""
         return None

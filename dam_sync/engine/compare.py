@@ -391,4 +391,4 @@ def defaults_of(context: RunContext, draft: Draft) -> Defaults:
     """What the target gives an asset of this draft by default."""
     groups = context.target.audience(draft).groups or frozenset()
     schema = context.target_schema
-    return Defaults(groups, schema.container_default, context.clock.now() if schema.always_released else None)
+    return Defaults(groups, schema.container_default, context.time.earliest() if schema.always_released else None)

@@ -96,7 +96,7 @@ class LinkReader:
     def _widened(self, source: Asset, target: Asset, *, closed: bool) -> tuple[LinkWidening, ...]:
         """The rules by which a new link that opens without a login lets in more people than see the asset, here or
         there, as both are now. closed: whether the job keeps the asset hidden at the target, whatever is seen of it."""
-        service, now = self.context.target, self.context.clock.now()
+        service, now = self.context.target, self.context.time.earliest()
         until = target.rights.expires_at if service.capabilities.links.dates else None
         found = [
             LinkWidening(one.rule, side)

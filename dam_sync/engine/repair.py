@@ -206,7 +206,9 @@ class Repairer:
 
     def _shows_more(self, now: Draft, then: Draft) -> bool:
         target = self.context.target
-        return is_wider(target.audience(now), target.audience(then), self.context.clock.now(), target.limits.precision)
+        return is_wider(
+            target.audience(now), target.audience(then), self.context.time.earliest(), target.limits.precision
+        )
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""

@@ -18,6 +18,7 @@ from dam_sync.report.verdict import (
     VERDICT_ROWS,
     called,
     compared_files,
+    evidence_in_words,
     explained,
     file_evidence,
     grouped,
@@ -61,6 +62,7 @@ def render_html(
     words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
     words |= {"NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried}
     words |= {"COMPARED": COMPARED, "compared_files": compared_files}
+    words |= {"evidence_in_words": evidence_in_words}
     words |= {"kinds": DIFFERENCES, "explained": explained, "example": called}
     words |= {"rehearsal": rehearsal, "verification": verification}
     title = "Rehearsal" if rehearsal else TITLES[report["kind"]]

@@ -12,6 +12,7 @@ from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.journal_names import kind_of
 from dam_sync.model.safe_text import visible_lines
 from dam_sync.report.terminal import duration
+from dam_sync.report.verdict import evidence_words
 
 LONGEST = 300  # characters of a value in a table
 _templates = Environment(
@@ -66,10 +67,15 @@ def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
     yield Section("Open conflicts", keys, _cut(conflicts))
     decided = ((str(row["run"]), row["at"], *decision) for row in story["writes"] for decision in _decisions(row))
     yield Section("Decided conflicts", ("run", "at", "value", "taken", "by"), _cut(decided))
-    yield Section("Files", ("part", "key", "evidence"), _cut(tuple(row.values()) for row in story["files"]))
+    yield Section("Files", ("part", "key", "evidence"), _cut(_files(story)))
     yield from _of_writes(story)
     yield Section("Unfinished writes", ("write", "state"), _cut(tuple(row.values()) for row in story["open_steps"]))
     yield Section("Still to be written", ("what", "refused"), _cut(tuple(row.values()) for row in story["waiting"]))
+
+
+def _files(story: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for row in story["files"]:
+        yield row["part"], row["key"], evidence_words(row["evidence"])
 
 
 def _of_live(live: Mapping[str, Any]) -> Iterator[Section]:

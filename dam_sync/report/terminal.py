@@ -18,6 +18,7 @@ from dam_sync.report.verdict import (
     VERDICT_ROWS,
     called,
     compared_files,
+    evidence_in_words,
     explained,
     file_evidence,
     grouped,
@@ -144,7 +145,7 @@ def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, s
     console.print(f"[bold]{plain(verdict['statement'])}[/bold]")
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
-    _pairs(console, "Evidence by asset", verdict["evidence"])
+    _pairs(console, "Evidence by asset", evidence_in_words(verdict["evidence"]))
     _pairs(console, "Evidence by file", file_evidence(verdict))
     _pairs(console, COMPARED, compared_files(verdict))
     for title, extra in DIFFERENCES:

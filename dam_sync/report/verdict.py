@@ -10,6 +10,14 @@ from dam_sync.model.wording import counted
 from dam_sync.report.loss_words import part_in_words
 
 COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
+EVIDENCE = {
+    "V4": "the digests of both services agree",
+    "V3": "the bytes at the target, downloaded then, agree with those at the source, or with its digest",
+    "V2": "the size agrees",
+    "V1": "counted",
+    "V0": "none",
+}
+"""What each class says, of the time of the verification that found it."""
 COMPARED = "Files by what was compared, each read as one version, at the time of this verification"
 NOT_CARRIED = "Not carried, as a run reported: no call changes it at the target"
 DIFFERENCES = (("Differences", False), ("Additions at the target", True))  # titles, and which groups
@@ -76,6 +84,16 @@ def explained(verdict: Mapping[str, Any]) -> list[str]:
 def not_carried(verdict: Mapping[str, Any]) -> dict[str, int]:
     """Assets by what of them no call changes at the target, in words. A verdict of an older release has none."""
     return {part_in_words(path): number for path, number in sorted(verdict.get("not_carried", {}).items())}
+
+
+def evidence_in_words(counts: Mapping[str, int]) -> dict[str, int]:
+    """Number of assets by evidence class, the strongest first, with what the class says."""
+    return {evidence_words(each): number for each, number in sorted(counts.items(), reverse=True)}
+
+
+def evidence_words(evidence: str) -> str:
+    """An evidence class with what it says; of an unknown class, itself."""
+    return f"{evidence}: {EVIDENCE[evidence]}" if evidence in EVIDENCE else evidence
 
 
 def compared_files(verdict: Mapping[str, Any]) -> dict[str, int]:

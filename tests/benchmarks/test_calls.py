@@ -79,15 +79,16 @@ def least_to_know_e() -> Calls:
 
 def least_to_write_e(bulk: Bulk) -> Calls:
     """Service E 6.9: one upload, one call for tags, a hundredth of a call a category; none for rights that are the
-    profile's. A version is one more upload, after a look whether the last one is complete and before one whether the
-    asset shows it (6.2, 6.7, 13). Names in use are read once (6.7), categories once (5.4), collections once a type
-    (5.5); a missing category is made (5.4)."""
+    profile's. Each new asset is read back, for it may have become a version of another one (13). A version is one more
+    upload, after a look whether the last one is complete and before one whether the asset shows it (6.2, 6.7, 13).
+    Names in use are read once (6.7), categories once (5.4), collections once a type (5.5); a missing category is made
+    (5.4)."""
     return Counter(
         {
             "POST /v2/uploads": bulk.assets + bulk.older_versions,
             "PUT /v2/assets/{id}/tags/add": bulk.tags,
             "POST /api/rest/category/assets": sum(-(-members // PAGE) for members in bulk.members()),
-            "GET /v2/assets/{id}": 2 * bulk.older_versions,
+            "GET /v2/assets/{id}": bulk.assets + 2 * bulk.older_versions,
             SEARCH_E: 1,
             "GET /api/rest/category/categoryTree": 1,
             "GET /v2/collections": 3,

@@ -61,8 +61,8 @@ TARGETS = (
         "e_profiles",
         ("category", "category"),
         2_355,
-        2_355,
-        {"version_policy": "none"},  # with another, each asset is read back as well (wire E 13)
+        3_360,  # each asset is read back, whatever the policy (wire E 13)
+        {"version_policy": "none"},
         profile="images",
         groups=True,
     ),

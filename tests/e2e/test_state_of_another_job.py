@@ -28,6 +28,11 @@ def test_status_names_the_tenants_and_the_job_that_wrote_the_state(desk: Small) 
     desk.edit(f"name: {name}", "name: another")
     desk.ran("status", code=0).says(f"was written by a job called {name}, and this one is called another", "`state:`")
     assert desk.ran("status", "--json", code=0).data["written by"] == name
+    (row,) = [row for row in desk.ran("check", "--json", code=0).data["findings"] if "called" in row["message"]]
+    assert (row["mark"], row["subject"]) == ("WARN", "state")
+    assert f"was written by a job called {name}, and this one is called another" in row["message"]
+    desk.edit("name: another", f"name: {name}")
+    assert not [row for row in desk.ran("check", "--json", code=0).data["findings"] if "called" in row["message"]]
 
 
 def test_what_reads_or_writes_the_state_names_the_job_that_wrote_it(desk: Small) -> None:

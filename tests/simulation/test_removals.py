@@ -81,14 +81,14 @@ def test_what_is_in_the_trash_of_the_source_goes_to_that_of_the_target_after_its
 
 
 @pytest.mark.parametrize("target", ["a_hypermedia", "e_profiles"])
-def test_a_target_that_removes_for_good_loses_one_asset_however_often_the_run_is_repeated(
+def test_a_target_that_removes_permanently_loses_one_asset_however_often_the_run_is_repeated(
     tmp_path: Path, target: str
 ) -> None:
     variant = {"a_hypermedia": "delete-purges", "e_profiles": "delete_purges"}[target]
     with removing(tmp_path, (KINDS["b"], target), variant=variant, grace="0d") as job:
         job.remove(first(job, 3))
         for _ in range(3):
-            with pytest.raises(SafetyStop, match="for good") as stopped:
+            with pytest.raises(SafetyStop, match="permanently") as stopped:
                 job.run()
             assert "deletes: none" in stopped.value.hint
             assert len(job.target.assets) == ASSETS - 1

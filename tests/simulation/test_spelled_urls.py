@@ -14,12 +14,17 @@ import httpx
 import pytest
 
 from dam_sync.api.bootstrap import both_sides
+from dam_sync.api.check import check_job
+from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.config.job import job_of_code
 from dam_sync.emulators.kit.app import Application
 from dam_sync.model.errors import SafetyStop
 from dam_sync.services import discover
+from tests.support.jobs.accepted_exposure import ACCEPTED
+from tests.support.libraries.every_feature import OWN_MARKS
 from tests.support.pairs import EVERYTHING, KINDS
-from tests.support.services.profiles import profile_of
+from tests.support.services.profiles import marker_in, profile_of
 from tests.support.virtual.moves import options_of
 from tests.support.virtual.reply import Reply
 from tests.support.virtual.small_library import library, receiving
@@ -159,3 +164,22 @@ def test_two_folders_of_one_server_are_two_libraries(tmp_path: Path) -> None:
         for inside in (f"{top}/Press/2024", top, "/"):
             with pytest.raises(SafetyStop, match="lies inside"):
                 opened(universe, tmp_path, press, side(kind, tenant.url, root=inside))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_names_of_one_server_stop_by_what_it_has(tmp_path: Path, kind: str) -> None:
+    """No comparison of URLs shows it: `check` and every first run ask for an asset of the source at the target."""
+    mapping = tmp_path / "mapping.yaml"
+    with world(kind) as (universe, tenant):
+        before = tenant.assets
+        sides = [Emulated(kind, f"https://{host}") for host in (HOST, INTERNATIONAL)]
+        job = write_job(tmp_path / "job.yaml", "one", *sides, mapping, policy=ACCEPTED)
+        universe.do(write_suggested_mapping(job, mapping, marker_in(kind, OWN_MARKS), universe.options()))
+        for command in (plan_job, run_job):
+            with pytest.raises(SafetyStop, match="both are one library under two names"):
+                universe.do(command(job, universe.options()))
+        found = [
+            each for each in universe.do(check_job(job, universe.options())) if each.subject == "source and target"
+        ]
+        assert [(each.mark, each.exit_code) for each in found] == [("FAULT", 6)]
+        assert tenant.assets == before

@@ -70,7 +70,7 @@ class Options:
     links_404: bool = False  # media without links of a type: 404 instead of an empty list
     tags: str = "strong"  # of files on the static host: `strong`, `weak` or `none`
     bulk: str = "done"  # what becomes of a bulk: one of BULKS
-    delete_purges: bool = False  # the first DELETE of a media is for good
+    delete_purges: bool = False  # the first DELETE of a media removes it permanently
     shared_selection: bool = False  # a POST gives the user's one selection again, at first with a media of others in it
     selection_count: bool = True  # the response about a new selection counts its media
     published_at_once: bool = False  # a new media in a folder is PUBLISHED

@@ -102,7 +102,7 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
         return []
     allowed, there = context.target.audience(draft).groups, seen_audience(context, draft, actual)
     limited = there.groups is not None and allowed is not None and there.groups <= allowed
-    if there.hidden or limited or (there.release_at and there.release_at > context.clock.now()):
+    if there.hidden or limited or (there.release_at and there.release_at > context.time.earliest()):
         return []
     seen = groups_text(there.groups)
     return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]
@@ -137,7 +137,7 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset) -> Draft:
     wanted = replace(wanted, hidden="", groups=groups)
 
     def wider(shown: Audience) -> bool:
-        return is_wider(wanted, shown, context.clock.now(), context.target.limits.precision)
+        return is_wider(wanted, shown, context.time.earliest(), context.target.limits.precision)
 
     if wider(replace(wanted, groups=there.groups)):
         rights = replace(rights, groups=actual.rights.groups)
@@ -162,7 +162,7 @@ def job_line(rules: Sequence[ExposureRule]) -> str:
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
-    if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
+    if release is None or release <= context.time.earliest() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
     known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -177,7 +177,7 @@ async def retry_exposed(context: RunContext) -> None:
     store = context.store
     now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.given.items()), can_close(context)])
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.clock.now()
+    come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
         causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
         if causes:
@@ -233,7 +233,7 @@ def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) ->
     decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
     visible = replace(draft, closed=False) if draft.closed else draft
     audience, limits = context.target.audience(visible), context.target.limits
-    return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
+    return widenings(asset, draft, audience, decided, context.time.earliest(), limits.precision)
 
 
 def _loss(found: Widening, fate: str) -> Loss:

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from dam_sync.engine.guards.changed_rows import changed_rows
+from dam_sync.engine.guards.clocks import wrong_clock
 from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.identity import changed_identity, use_origin
@@ -21,7 +23,14 @@ from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.store import SqlStore
 
 Guard: TypeAlias = Callable[[RunContext], AsyncIterator[GuardFinding]]
-GUARDS: tuple[Guard, ...] = (changed_identity, unseen_source, emptied_target, changed_mapping, changed_schema)
+GUARDS: tuple[Guard, ...] = (
+    wrong_clock,
+    changed_identity,
+    unseen_source,
+    emptied_target,
+    changed_mapping,
+    changed_schema,
+)
 VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as things are now with --accept-changes"
 
 
@@ -30,11 +39,16 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
     will be created."""
     facts = await _facts(context)
     found = [finding async for finding in _findings(context)]
+    lost: list[GuardFinding] = []
     if not adopting:
         undecided = [finding async for finding in undecided_matches(context)]
         facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
-        found += undecided
+        lost = [finding async for finding in changed_rows(context)]
+        found += [*undecided, *lost]
     context.tallies.accept(refuse(found, context.options))
+    if lost:
+        await context.store.accept_rows()
+    context.time.accept()
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
@@ -50,14 +64,17 @@ async def refuse_before_verify(context: RunContext) -> None:
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
     context.tallies.accept(refuse(found, context.options))
+    context.time.accept()
     await use_origin(context)
 
 
 async def refuse_other_services(context: RunContext) -> None:
-    """Raises SafetyStop for another tenant or user, and for a target that lost what was moved to it. Stores nothing."""
-    guards: tuple[Guard, ...] = (changed_identity, emptied_target)
+    """Raises SafetyStop for another tenant or user, a wrong clock, and a target that lost what was moved to it. Stores
+    nothing."""
+    guards: tuple[Guard, ...] = (wrong_clock, changed_identity, emptied_target, changed_rows)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]
     context.tallies.accept(refuse(found, context.options))
+    context.time.accept()
     await use_origin(context)
 
 

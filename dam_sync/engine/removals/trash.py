@@ -44,7 +44,7 @@ class TargetTrash:
 
     async def remove(self, work: Work, link: LinkRow) -> Outcome:
         """Remove the asset, or park it because somebody changed it. Raises the errors of the target, and SafetyStop for
-        one that is gone for good although its removal was begun; safe to repeat."""
+        one that is gone although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
         journal = context.store.journal(work, context.run.id)
         found_there = await self._held(asset)
@@ -144,14 +144,14 @@ class TargetTrash:
 
     def _refuse_purged(self, link: LinkRow) -> None:
         """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
-        shows its trash: the next one would be gone for good, too."""
+        shows its trash: the next one would be gone, too."""
         if not self.context.target.capabilities.reads(Feature.TRASH) or self.context.options.accept_changes:
             return
         raise SafetyStop(
-            f"{link.target} was to be moved to the trash of the target, and is not there: it was removed for good",
+            f"{link.target} was to be moved to the trash of the target, and is not there: it was removed permanently",
             asset=link.source,
-            hint="if the service removes for good, set `policy: {deletes: none}` in the job; if somebody emptied the "
-            "trash since, run again with --accept-changes",
+            hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied "
+            "the trash since, run again with --accept-changes",
         )
 
 

@@ -279,7 +279,7 @@ class AssetUndoer:
     def _widens(self, undo: Undo, meant: Sequence[Json]) -> bool:
         """Whether the values before would show the asset to more people than it is shown to now, or than an attempt
         that did not complete it may show it to."""
-        target, moment = self.context.target, self.context.clock.now()
+        target, moment = self.context.target, self.context.time.earliest()
         then = target.audience(draft_from_json(undo.then))
         states = [target.audience(draft_from_json(state)) for state in (undo.now, *meant)]
         return any(is_wider(now, then, moment, target.limits.precision) for now in states)

@@ -25,6 +25,9 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
     ("guarantees", "The source cannot be written."): (
         "tests/conformance/test_estimated_calls.py::test_a_source_never_writes",
+        "tests/e2e/test_one_library.py::test_nothing_is_written_into_the_folder_that_is_read",
+        "tests/simulation/test_spelled_urls.py::test_every_spelling_of_one_url_is_one_library",
+        "tests/simulation/test_spelled_urls.py::test_two_names_of_one_server_stop_by_what_it_has",
     ),
     ("guarantees", "No asset is removed at the target"): (
         "tests/simulation/test_removals.py"
@@ -81,6 +84,7 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ),
     ("exposure", "Nobody sees more than before:"): (
         "tests/e2e/test_exposure.py::test_nobody_sees_more_than_before_but_for_what_is_accepted",
+        "tests/e2e/test_redirects_exposure.py::test_no_redirect_opens_what_was_not_open",
         "tests/e2e/test_exposure_guard.py"
         "::test_what_would_widen_is_set_aside_before_any_write_for_it_and_the_rest_arrives",
     ),

@@ -13,7 +13,17 @@ from dam_sync.engine.error_policy import (
     react,
 )
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, SessionGone, StillFetching, Throttled, Transient
+from dam_sync.model.errors import (
+    Denied,
+    FileReplaced,
+    InvalidValue,
+    OtherVersion,
+    SafetyStop,
+    SessionGone,
+    StillFetching,
+    Throttled,
+    Transient,
+)
 from dam_sync.model.limits import PATIENCE
 from dam_sync.store.rows import Work
 
@@ -67,3 +77,13 @@ def test_what_is_refused_is_parked_with_its_reason() -> None:
     outcome = reaction.outcome
     assert (outcome.action, outcome.cause, outcome.message) == ("parked", "InvalidValue", "too long")
     assert (outcome.hint, outcome.operation, outcome.passing) == ("shorten it", "create", False)
+
+
+def test_an_upload_of_a_file_that_was_replaced_begins_again_and_is_parked_in_the_end() -> None:
+    replaced = OtherVersion("the file was replaced while it was read")
+    assert [react(replaced, item(attempt), writing=True) for attempt in (1, 2, 3)] == [RestartAsset()] * 3
+    for error in (replaced, FileReplaced("the file was replaced while it was read")):
+        reaction = react(error, item(MAX_ATTEMPTS), writing=True)
+        assert isinstance(reaction, ParkAsset)
+        assert (reaction.outcome.cause, reaction.outcome.passing) == ("replaced", True)
+        assert "nobody replaces the file" in reaction.outcome.hint

@@ -28,6 +28,7 @@ from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waiver
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
@@ -52,6 +53,7 @@ class Desk:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
+            time=RunTime(self.clock),
             policy=Policy(exposure=exposure),
             options=self.options,
             wave=None,
@@ -151,7 +153,7 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
 ) -> None:
     """left: who sees a hidden one at this target."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
-    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock(), target_schema=Schema({})))
+    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=Schema({})))
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
     found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
@@ -174,7 +176,7 @@ def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
     """A status may be a plain value there, and most restrictions leave the asset visible."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed" if draft.closed else ""))
     schema = Schema({}, status_hides=hides)
-    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock(), target_schema=schema))
+    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=schema))
     some = frozenset({Restriction(restriction)} if restriction else ())
     actual = Asset(AssetId("a"), Revision("r"), status=status, rights=Rights(restrictions=some))
     draft = Draft(None, "a.jpg", closed=True)

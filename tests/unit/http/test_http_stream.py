@@ -20,12 +20,14 @@ from dam_sync.model.errors import (
     Denied,
     IntegrityError,
     NotFound,
+    OtherVersion,
     Rejected,
     StoreUnreachable,
     Throttled,
     Transient,
 )
 from dam_sync.model.limits import Pace
+from dam_sync.model.validator import NO_VALIDATOR, Validator
 from tests.support.network.clients import client_of, get, post, wiring_of
 from tests.support.network.raw_server import RawServer, Said, Seen, said
 from tests.support.stepped_clock import SteppedClock
@@ -438,3 +440,43 @@ async def test_a_response_is_closed_if_the_shared_rate_cannot_be_reached() -> No
         with pytest.raises(StoreUnreachable):
             await client.stream(get("/f"))
     assert body.closed == 1
+
+
+# versions
+
+
+@pytest.mark.parametrize(
+    ("validator", "said"),
+    [
+        (Validator('"a"'), '"a"'),
+        (Validator(modified="Sun, 29 Nov 2026 10:00:00 GMT", dated=True), "Sun, 29 Nov 2026 10:00:00 GMT"),
+        (Validator(weak='W/"a"'), None),
+        (NO_VALIDATOR, None),
+    ],
+)
+async def test_the_rest_is_asked_for_if_it_is_the_same_version(validator: Validator, said: str | None) -> None:
+    """Also where a link leads on to the storage."""
+
+    def handler(seen: Seen) -> Said:
+        if seen.path == "/f":
+            return Said(302, b"", {"Location": "/g"})
+        if "range" not in seen.headers:
+            return Said(200, DATA)
+        return Said(206, DATA[9:], {"Content-Range": f"bytes 9-{len(DATA) - 1}/{len(DATA)}", "ETag": 'W/"b"'})
+
+    async with RawServer(handler) as server, client_of(server) as client:
+        stream = await client.stream(get("/f"), 9, validator)
+        assert stream.validator == Validator(weak='W/"b"')
+        await stream.aclose()
+        assert [(seen.headers["range"], seen.headers.get("if-range")) for seen in server.seen] == [
+            ("bytes=9-", said)
+        ] * 2
+        stream = await client.stream(get("/f"), 0, validator)
+        await stream.aclose()
+    assert "if-range" not in server.seen[-1].headers
+
+
+async def test_a_file_that_is_shorter_than_what_was_read_is_another_version() -> None:
+    async with RawServer(file_server(b"short")) as server, client_of(server) as client:
+        with pytest.raises(OtherVersion, match="the file has 5 now"):
+            await client.stream(get("/f"), 6)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch
-from dam_sync.model.errors import Rejected, SafetyStop
+from dam_sync.model.errors import Rejected, SafetyStop, Transient
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Localized, Value
 from tests.support.network.altered_transport import AlteredTransport
@@ -185,6 +185,37 @@ async def test_a_status_that_changes_nothing_else_costs_what_it_did(opened: Open
         with tenant.costs() as spent:
             await service.update(each, Patch(status="archived"))
         assert spent.total() == sum(told.values())
+
+
+class Undigested(AlteredTransport):
+    """Media and versions do not show digests."""
+
+    def altered(self, request: httpx.Request, body: Json) -> Json:
+        rows = (body.get("_embedded") or {}).get("file-version", [])
+        for each in (body, *rows):
+            each.pop("checkSums", None)
+        return body
+
+
+@pytest.mark.parametrize(("size", "known"), [(1001, False), (1500, True)])
+@pytest.mark.parametrize("fault", ["reset_before", "reset_after"])
+async def test_a_version_whose_response_was_lost_is_not_taken_for_the_file_before(
+    opened: Open, fault: str, size: int, known: bool
+) -> None:
+    tenant = opened(asset(1))
+    tenant.transport = Undigested()
+    service = tenant.connect()
+    (media,) = await ids_of(service)
+    content, journal = Bytes("photo 1.jpg", b"n" * size), MemoryJournal()
+    tenant.faults.add([{"match": "POST /api/dam/medias/*/file-versions", "nth": 1, "do": fault}])
+    with pytest.raises(Transient):
+        await service.replace(media, content, journal)
+    if known:
+        await service.replace(media, content, journal)
+        assert [version["size"] for version in tenant.truth()[media]["versions"]] == [1001, size]
+    else:
+        with pytest.raises(Rejected, match="whether it arrived is unknown"):
+            await service.replace(media, content, journal)
 
 
 async def test_a_rename_that_drops_the_description_of_a_folder_is_the_only_one(opened: Open) -> None:

@@ -21,7 +21,7 @@ async def listed(service: Service) -> AssetId:
     return entry.id
 
 
-async def test_readers_who_stay_in_spite_of_a_block_are_told(start: Start) -> None:
+async def test_readers_who_stay_in_spite_of_a_block_are_reported(start: Start) -> None:
     service = start([*SCHEMA, asset(1)], variant="block_ignored").connect()
     with pytest.raises(Rejected, match="others can still read") as refused:
         await service.update(await listed(service), Patch(rights=STAFF))

@@ -55,7 +55,7 @@ async def test_a_change_whose_response_does_not_show_what_hides_it_is_refused(st
         await service.update(identity, patch)
 
 
-async def test_dates_that_a_change_does_not_keep_are_told(start: Start) -> None:
+async def test_dates_that_a_change_does_not_keep_are_reported(start: Start) -> None:
     tenant = start([*SCHEMA, asset(1)], variant="edits_dates")
     service = tenant.connect()
     await service.schema()

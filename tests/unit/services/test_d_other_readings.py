@@ -104,7 +104,7 @@ async def test_a_value_is_cleared_in_either_way(start: Start, variant: str) -> N
     assert "rating" not in tenant.truth()[identity]["fields"]
 
 
-async def test_a_value_that_nothing_clears_is_told(start: Start) -> None:
+async def test_a_value_that_nothing_clears_is_reported(start: Start) -> None:
     tenant = start(library(1), variant="bare_id_keeps,nothing_clears")
     service = await connected(tenant)
     (identity,) = (await listed(service)).values()

@@ -19,9 +19,11 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Placeme
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue, NotFound
+from dam_sync.model.errors import ConfigError, ContractBroken, IntegrityError, InvalidValue, NotFound, OtherVersion
+from dam_sync.model.limits import MIB
 from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.model.validator import Sameness
 from dam_sync.model.values import Localized, Term
 from dam_sync.services import discover
 from dam_sync.services.folder import codec
@@ -447,3 +449,59 @@ async def test_a_sheet_that_a_killed_run_did_not_write_is_written_by_the_next_on
     await following.close()
     assert len((root / "data" / "catalogue.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2
     assert bag == "off" or bagit.Bag(str(root)).validate()
+
+
+async def only_file(path: Path) -> tuple[Service, FileRef]:
+    """Of a folder without a catalogue."""
+    service = connect(path, read_only=True)
+    await service.probe()
+    (entry,) = await everything(service)
+    file = (await service.fetch(entry.id)).file
+    assert file is not None
+    return service, file
+
+
+async def replaced(path: Path, how: str, data: bytes) -> None:
+    """Other bytes of the same length, by somebody who sets the date back."""
+    before = path.stat()
+    if how == "renamed":
+        other = path.with_name("other")
+        other.write_bytes(data)
+        other.replace(path)
+    else:
+        path.write_bytes(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("how", ["renamed", "written"])
+async def test_a_file_that_is_replaced_between_two_reads_has_another_validator(tmp_path: Path, how: str) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a" * 900)
+    service, file = await only_file(tmp_path)
+    said = []
+    for data in (b"", b"", b"b" * 900):
+        if data:
+            await replaced(tmp_path / "a.jpg", how, data)
+        stream = await service.open(file)
+        said.append(stream.validator)
+        await stream.aclose()
+    assert [said[0].compare(each) for each in said] == [Sameness.SAME, Sameness.SAME, Sameness.OTHER]
+
+
+async def test_a_file_that_is_written_while_it_is_read_is_not_passed_on(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a" * 3 * MIB)
+    service, file = await only_file(tmp_path)
+    stream = await service.open(file)
+    blocks = aiter(stream)
+    await anext(blocks)
+    await replaced(tmp_path / "a.jpg", "written", b"b" * 3 * MIB)
+    with pytest.raises(OtherVersion, match="changed while it was read"):
+        await anext(blocks)
+    await stream.aclose()
+
+
+async def test_the_rest_of_a_file_that_became_shorter_is_of_another_version(tmp_path: Path) -> None:
+    (tmp_path / "a.jpg").write_bytes(b"a" * 900)
+    service, file = await only_file(tmp_path)
+    (tmp_path / "a.jpg").write_bytes(b"a" * 500)
+    with pytest.raises(OtherVersion, match="has 500 bytes now"):
+        await service.open(file, 600)

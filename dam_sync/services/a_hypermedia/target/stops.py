@@ -10,8 +10,8 @@ from dam_sync.model.errors import SafetyStop
 def purged(asset: str, operation: str) -> SafetyStop:
     """Why nothing more is removed."""
     return SafetyStop(
-        f"media {asset} cannot be read any more after its removal: the instance deleted it for good, or does not show "
-        "the trash to this user; nothing more is removed",
+        f"media {asset} cannot be read any more after its removal: the instance deleted it permanently, or does not "
+        "show the trash to this user; nothing more is removed",
         operation=operation,
         asset=asset,
         code="purged",

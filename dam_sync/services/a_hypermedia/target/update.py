@@ -274,7 +274,11 @@ class MediaUpdater(MediaMembers):
 
         async def found() -> Json:
             media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
-            return {"id": ""} if holds(media, content, await md5_of(content)) else None
+            if not holds(media, content, await md5_of(content)):
+                return None
+            if not shows_digest(media):
+                await self._refuse_doubtful(asset, content)
+            return {"id": ""}
 
         try:
             await journal.run(name, add, reconcile=found)
@@ -282,6 +286,21 @@ class MediaUpdater(MediaMembers):
             if refused:  # certainly nothing was added, so there is nothing to look for next time
                 await journal.discard(name, f"{name}:*")
             raise
+
+    async def _refuse_doubtful(self, asset: str, content: Content) -> None:
+        """Raises Rejected if a file of this name and size may be the one of before, for the media shows no digest."""
+        rows = await self._version_rows(asset)
+        older = sorted(rows, key=lambda row: whole(row.get("versionNumber")) or 0)[-2:-1]
+        if older and not resembles(older[0], content.name, content.size, ""):
+            return
+        raise Rejected(
+            "the response about a new version was lost, and the media shows no digest of its file, which has the name "
+            "and the size of the one before: whether it arrived is unknown",
+            operation=HalRequest("POST", "medias", VERSIONS).operation,
+            asset=asset,
+            code="version unknown",
+            hint="compare the file there by hand, and upload the new one if it is not there",
+        )
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
         """Makes an older version the current one; of the first of a run the versions are read before and after (wire A
@@ -310,9 +329,10 @@ class MediaUpdater(MediaMembers):
 
     async def _versions(self, asset: str) -> dict[str, bool]:
         """The ids of all versions, and which one says that it is the current one."""
-        request = HalRequest("GET", "medias", VERSIONS, (asset,), asset=asset)
-        rows = await self._api.listed(request, "file-version")
-        return {wanted_id(row): row.get("current") is True for row in rows}
+        return {wanted_id(row): row.get("current") is True for row in await self._version_rows(asset)}
+
+    async def _version_rows(self, asset: str) -> list[Json]:
+        return await self._api.listed(HalRequest("GET", "medias", VERSIONS, (asset,), asset=asset), "file-version")
 
     async def remove(self, asset: AssetId) -> None:
         """Move to the trash. The media is read first, because a second DELETE would purge it (wire A 6.11); if it is
@@ -437,6 +457,12 @@ def _of_base(base: str, statuses: Mapping[str, Status]) -> Status | None:
 def holds(media: Json, content: Content, md5: str) -> bool:
     """Whether the media's current file is this content: name, size, md5 if it is published (wire A 6.12)."""
     return resembles(media, content.name, content.size, md5)
+
+
+@interprets_response
+def shows_digest(media: Json) -> bool:
+    """Whether the media shows the digest of its file."""
+    return bool((media.get("checkSums") or {}).get("md5"))
 
 
 @interprets_response

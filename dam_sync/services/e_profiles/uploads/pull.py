@@ -18,8 +18,8 @@ from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
+from dam_sync.services.e_profiles.api.trash import to_trash
 from dam_sync.services.e_profiles.codec import wire
-from dam_sync.services.e_profiles.trash import to_trash
 from dam_sync.services.e_profiles.uploads.uploader import UPLOAD, UploadForm
 
 PULL = "pull"  # the journal entry that names the file whose link an upload was given

@@ -23,8 +23,10 @@ RATE = 50  # wire E 7: sliding 50/s per tenant, v1 counted
 SERVING = (0.05, 0.12)  # seconds that an upload takes the service
 MARK = "srckey"
 UPLOAD, TAGS, FILL = "POST /v2/uploads", "PUT /v2/assets/{id}/tags/add", "POST /api/rest/category/assets"
+READ = "GET /v2/assets/{id}"
 BEGUN = b'name="'
-LAST = 64  # assets whose tags may still be asked for, to see that a call had an effect
+LAST = 256  # assets that may still be read: each after its upload, and the first after its tags
+DATE = "2026-01-01T00:00:00Z"
 _JSON = (b"content-type", b"application/json")
 
 
@@ -38,7 +40,7 @@ class ThinTarget:
         self.made = self.tagged = self.placed = self.twice = self.refused = self.most_in_a_second = 0
         self._number_of = number_of
         self._window: deque[float] = deque()
-        self._last_tags: deque[tuple[str, list[str]]] = deque(maxlen=LAST)
+        self._last: dict[str, dict[str, Any]] = {}
         self._rng = random.Random(f"service e {universe.seed}")
 
     @property
@@ -63,7 +65,7 @@ class ThinTarget:
         if (method, path) == ("POST", "/v2/uploads"):
             return self._upload(form_of(content_type, body))
         if method == "GET":
-            return self.tags(path.split("/")[3])
+            return self._read(path.split("/")[3])
         if method == "PUT" and path.startswith("/v2/assets/") and path.endswith("/tags/add"):
             return self._tag(path.split("/")[3], json.loads(body))
         if (method, path) == ("POST", "/api/rest/category/assets"):
@@ -82,21 +84,29 @@ class ThinTarget:
         self.twice += bool(self.met[place] & bit)
         self.met[place] |= bit
         self.made += 1
-        return 201, {"_links": {"self": f"{self.tenant.url}/v2/assets/{self.made:08d}-0000-4000-8000-{number:012d}"}}
+        asset = f"{self.made:08d}-0000-4000-8000-{number:012d}"
+        self._last[asset] = {
+            "id": asset,
+            "created_date": DATE,
+            "file_upload_date": DATE,
+            "metadata": {"fields": fields},
+        }
+        if len(self._last) > LAST:
+            del self._last[next(iter(self._last))]
+        return 201, {"_links": {"self": f"{self.tenant.url}/v2/assets/{asset}"}}
 
     def _tag(self, asset: str, sent: Any) -> tuple[int, Any]:
         self.calls[TAGS] += 1
         if not self._is_made(asset) or not sent.get("tags"):
             return 404, {"error": "not_found", "error_description": "no such asset"}
         self.tagged += 1
-        self._last_tags.append((asset, sent["tags"]))
+        self._last[asset]["tags"] = sent["tags"]
         return 200, {}
 
-    def tags(self, asset: str) -> tuple[int, Any]:
-        """The tags of an asset that was tagged just now."""
-        found = next((tags for tagged, tags in self._last_tags if tagged == asset), None)
-        assert found is not None, f"the tags of {asset} are not expected to be read"
-        return 200, {"uuid": asset, "tags": found}
+    def _read(self, asset: str) -> tuple[int, Any]:
+        """An asset that was made just now."""
+        self.calls[READ] += 1
+        return 200, self._last[asset]
 
     def _fill(self, sent: Any) -> tuple[int, Any]:
         self.calls[FILL] += 1
@@ -166,8 +176,8 @@ class ThinTransport(DirectTransport):
             refusal = {"error": "too_many_requests", "error_description": "API rate limit exceeded"}
             return await self._response(429, refusal, service.pause_headers(wait))
         url = urlsplit(outgoing.url)
-        reads_tags = url.path.startswith("/v2/assets/") and url.query == "expand=tags"
-        if url.path == "/api/rest/category" or (outgoing.method == "GET" and not reads_tags):
+        reads_asset = url.path.startswith("/v2/assets/") and "-" in url.path
+        if url.path == "/api/rest/category" or (outgoing.method == "GET" and not reads_asset):
             return await self._emulator.send(outgoing)
         headers = rate_headers(service.left())
         body = await outgoing.body.joined() if isinstance(outgoing.body, RequestBody) else outgoing.body or b""

@@ -1,4 +1,4 @@
-"""The trash of service E: an asset goes there by one DELETE, for a second one might remove it for good (wire E 6.6)."""
+"""The trash of service E: an asset goes there by one DELETE, for a second one might purge it (wire E 6.6)."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ async def is_trashed(api: ProfilesApi, asset: AssetId) -> bool:
 def purged(asset: str) -> SafetyStop:
     """Why nothing more is removed."""
     return SafetyStop(
-        f"asset {asset} cannot be read any more after its removal: the service deleted it for good, or does not show "
-        "the "
-        "trash to this user; nothing more is removed",
+        f"asset {asset} cannot be read any more after its removal: the service deleted it permanently, or does not "
+        "show the trash to this user; nothing more is removed",
         operation=facts.TRASH,
         asset=asset,
         code="purged",
