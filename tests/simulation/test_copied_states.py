@@ -104,7 +104,7 @@ def test_an_unfinished_migration_that_goes_on_in_two_places_stops_in_one(tmp_pat
         ends_alike(second, first.living())
 
 
-def test_what_the_operator_accepts_is_created_once_it_was_told(tmp_path: Path) -> None:
+def test_what_the_operator_accepts_is_created_once_it_was_reported(tmp_path: Path) -> None:
     """Who accepts something else accepts no doubles."""
     with removing(tmp_path, (FOLDER, KINDS[0])) as first:
         second = copied(first, tmp_path / "second")
