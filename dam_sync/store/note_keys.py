@@ -17,6 +17,7 @@ PHASE = "phase"  # what the last run did last, and since when
 GONE = "gone"  # how many linked assets are known to be gone from the source
 REFUSED_RUN = "refused run"  # why the last run was refused before it did anything, if none began since
 LISTED_WHOLE = "swept"  # the last run that listed everything
+HELD_BACK = "adoption held back"  # how many matched source assets the last adoption did not link for an exposure rule
 UNDECIDED = "adoption undecided"  # how many source assets the last adoption could not tell from several of the target
 COMPARED = "compared"  # the source and the target whose first assets were compared before anything was created
 MARKS_KNOWN = "marks"  # the target was searched for our markers before this state wrote anything
