@@ -22,6 +22,7 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/e2e/test_kills.py::test_ten_kills_leave_no_trace",
         "tests/conformance/test_creating.py::test_no_crash_doubles_an_asset_or_leaves_it_incomplete",
         "tests/conformance/test_creating.py::test_no_lost_write_doubles_an_asset",
+        "tests/simulation/test_copied_states.py::test_what_another_computer_created_since_is_not_created_again",
     ),
     ("guarantees", "The source cannot be written."): (
         "tests/conformance/test_estimated_calls.py::test_a_source_never_writes",
