@@ -30,6 +30,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
 from dam_sync.engine.guards.copies import FirstLook
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.engine.guards.one_library import HINT, POSSIBLE_HINT, overlap_between, overlap_by_ip_address
@@ -250,6 +251,7 @@ async def _about_state(job: JobConfig, options: RunOptions, sides: CheckedSides)
         yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
+            changed = await store.changed_rows()
         sides.linked = links > 0
         other = next((row.job for row in runs if row.job != job.name), "")
         for message in about_writer(job.state_name, other, job.name):
@@ -258,6 +260,8 @@ async def _about_state(job: JobConfig, options: RunOptions, sides: CheckedSides)
         for finding in CheckResult.of("state", error):
             yield finding
         return
+    if changed:
+        yield CheckResult("state", about_changed_rows(changed), ROWS_HINT, SafetyStop.exit_code)
     export, ended = last_export(job), runs[0].ended_at if runs else None
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"

@@ -113,6 +113,7 @@ class RunContext:
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
+    target_looked_through: bool = False  # by this process: it has no asset of ours without a link, or it was accepted
     used_up: StopRequested | None = None  # why no call is sent any more: a budget of calls
 
     @property

@@ -33,7 +33,8 @@ _AGAIN: dict[str, Any] = {
 class Undone:
     """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
     undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
-    as it is. again: the next run reads the asset. left: what stays of it anyway, and why."""
+    as it is. again: the next run reads the asset. left: what stays of it anyway, and why. accepted: exposure rules by
+    which more people see it again."""
 
     source: str
     target: str
@@ -43,6 +44,7 @@ class Undone:
     unplaced: Sequence[Placement] = ()
     again: bool = False
     left: Sequence[tuple[str, str]] = ()
+    accepted: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class UndoRepository(Repository):
 
         def job(c: Connection) -> None:
             if row.rows:
-                detail = {"run": run, "rows": list(row.rows), **({"left": list(row.left)} if row.left else {})}
+                more = {"left": list(row.left), "accepted": list(row.accepted)}
+                detail = {"run": run, "rows": list(row.rows), **{key: some for key, some in more.items() if some}}
                 name, by = journal_names.UNDONE, self._database.run
                 append(c, LedgerRow(0, by, name, row.source, row.target, detail, now))
             c.execute(delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, row.target)))

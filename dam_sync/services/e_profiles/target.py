@@ -147,6 +147,10 @@ class ProfilesTarget(ProfilesPart):
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
         return await self._found(marker, [])
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting."""
+        return await self._marked(marker, [], None)
+
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other. One that
         was given up for its file is not completed, so that only `unmarked` finds it, till it is in the trash."""

@@ -88,6 +88,13 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/e2e/test_exposure_guard.py"
         "::test_what_would_widen_is_set_aside_before_any_write_for_it_and_the_rest_arrives",
     ),
+    ("exposure", "A rule is lifted only for what its name says."): (
+        "tests/unit/model/test_model_waivers.py::test_a_waiver_counts_for_the_purpose_of_its_name_alone",
+        "tests/simulation/test_exposure_waivers.py"
+        "::test_a_rollback_shows_nothing_again_but_by_the_rule_that_is_named_after_it",
+        "tests/simulation/test_adopted_visibility.py"
+        "::test_an_adopted_asset_that_the_job_closes_is_hidden_by_the_next_run",
+    ),
     ("rollback", "Undoing one run: what returns, what stays and why"): (
         "tests/simulation/test_rollback.py::test_an_interrupted_run_is_undone_and_not_resumed",
         "tests/simulation/test_rollback.py"
