@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dam_sync.api.processes.job_sharing import credential_store_of, identify_target, sharing
-from dam_sync.api.reachability import OpensAt, explained_in_run, login_of
+from dam_sync.api.reachability import PATIENCE, OpensAt, explained_in_run, login_of
 from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
@@ -113,6 +113,7 @@ async def connect(
     planning: bool = False,
     may_write: Callable[[], None] | None = None,
     attempts: int | None = None,
+    patience: float | None = None,
     shared: SharedTarget = UNSHARED,
     time: RunTime | None = None,
 ) -> Service:
@@ -138,6 +139,7 @@ async def connect(
         planning=planning,
         max_calls=options.max_calls or limits.max_calls,
         attempts=attempts,
+        patience=patience,
         may_write=may_write,
         rate=_rate_of(role, side, auth, options.rates),
         calls_per_day=limits.calls_per_day,
@@ -166,7 +168,7 @@ def opens_at(job: JobConfig, role: str, options: RunOptions) -> OpensAt:
         side = job.source if role == "source" else job.target
         other = job.model_copy(update={role: side.model_copy(update={"base_url": base_url})})
         other._folder = job._folder
-        return await connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
+        return await connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1, patience=PATIENCE)
 
     return opens
 

@@ -23,7 +23,7 @@ from dam_sync.api.bootstrap import (
 )
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
-from dam_sync.api.reachability import ATTEMPTS, explained, refuse_unreachable
+from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
@@ -153,7 +153,7 @@ async def _about_side(
             options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
             await refuse_unreachable(url, role)
         budget = MemoryBudget(MEMORY_FOR_FILES)
-        service = await connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS)
+        service = await connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS, patience=PATIENCE)
         stack.push_async_callback(service.close)
         account = await service.probe()
         account.refuse_as(role)

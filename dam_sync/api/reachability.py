@@ -14,6 +14,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, T
 from dam_sync.model.service import Service
 
 SECONDS = 5.0  # for a name lookup, and for a connection
+PATIENCE = 20.0  # seconds for all attempts of a call together, while a job is checked
 ATTEMPTS = 2  # of each call while a job is checked
 OpensAt: TypeAlias = Callable[[str], Awaitable[Service]]
 """Connects the service of one side at another base URL."""

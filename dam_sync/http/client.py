@@ -22,6 +22,7 @@ from dam_sync.http.hosts import ASK, inside
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
+from dam_sync.http.patience import Patience
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
@@ -296,7 +297,14 @@ class Client:
         raise error_for(self._config.rules, refusal)
 
     def _prepare(self, request: Request) -> PreparedRequest:
-        return prepared_request(request, self._config.clock.token)
+        prepared = prepared_request(request, self._config.clock.token)
+        if self._config.patience is None or callable(prepared.body):
+            return prepared
+        return replace(prepared, patience=Patience(max(self._config.patience, self._known_to_take(request))))
+
+    def _known_to_take(self, request: Request) -> float:
+        """Seconds that a service that responded before may take for this call."""
+        return 0.0 if not self._dispatcher.responses else request.timeout or 0.0
 
     async def _admit(self, request: Request) -> None:
         """Raises ContractBroken for a write of a client that only reads. Others wait for the journal first: their

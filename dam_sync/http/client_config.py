@@ -28,9 +28,9 @@ class ClientConfig:
     bases: base URLs of the API by name, "" is the default. pace: see `Pace`. credential, may_write:
     see `Context`. bandwidth: bytes per second over all bodies. max_calls: API calls this client may send in total.
     retry_after: reads a pause in seconds from response headers (lower case) and the current time. attempts: maximum
-    attempts of one request. headers: sent with every API call. transport: used instead of the network; the caller
-    closes it. rate: shared with other clients of this credential; calls_per_day: of all of them together. processes:
-    that use the credential for one run. time, side: see `Context`.
+    attempts of one request; patience: seconds for all of them together. headers: sent with every API call.
+    transport: used instead of the network; the caller closes it. rate: shared with other clients of this credential;
+    calls_per_day: of all of them together. processes: that use the credential for one run. time, side: see `Context`.
     """
 
     service: str
@@ -48,6 +48,7 @@ class ClientConfig:
     transport: httpx.AsyncBaseTransport | None = None
     connect_seconds: float = CONNECT_SECONDS
     attempts: int = ATTEMPTS
+    patience: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     rate: CredentialRate | None = None
     calls_per_day: int | None = None
@@ -74,6 +75,7 @@ class ClientConfig:
             max_calls=context.max_calls,
             may_write=context.may_write,
             attempts=context.attempts or ATTEMPTS,
+            patience=context.patience,
             rate=context.rate,
             calls_per_day=context.calls_per_day,
             processes=context.processes,

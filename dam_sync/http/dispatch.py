@@ -20,6 +20,7 @@ from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.messages import Request
 from dam_sync.http.multipart import Block, BodyFactory, MultipartForm, in_blocks
 from dam_sync.http.outgoing import OutgoingRequest, direct, sendable
+from dam_sync.http.patience import Patience
 from dam_sync.http.rates.limiters import BandwidthLimiter, ConcurrencyLimiter, Permit
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.http.rates.shared_concurrency import SharedConcurrency
@@ -53,6 +54,7 @@ class PreparedRequest:
     size: int | None = None
     whole: bool = True
     read_seconds: float = READ_SECONDS
+    patience: Patience | None = None
 
     def elsewhere(self) -> PreparedRequest:
         """For a redirect to another origin: without anything that identifies us."""
@@ -133,9 +135,11 @@ class RequestDispatcher:
             if self._may_write is not None and prepared.method not in _READING:
                 self._may_write()
             try:
-                response = await self._opened(outgoing, permit)
-                if prepared.whole or not 200 <= response.status < 300:
-                    await self.bandwidth.pass_on(len(await response.read()))
+                answered = self._answered(outgoing, permit, whole=prepared.whole)
+                patience = prepared.patience
+                response = await (answered if patience is None else patience.bounds(answered, resolved.host))
+                if response.body:
+                    await self.bandwidth.pass_on(len(response.body))
             except Transient:
                 self._lower_concurrency(permit)
                 raise
@@ -159,6 +163,12 @@ class RequestDispatcher:
         except BaseException:
             await response.aclose()
             raise
+
+    async def _answered(self, outgoing: OutgoingRequest, permit: Permit | None, *, whole: bool) -> RawResponse:
+        response = await self._opened(outgoing, permit)
+        if whole or not response.is_success:
+            await response.read()
+        return response
 
     async def _opened(self, outgoing: OutgoingRequest, permit: Permit | None) -> RawResponse:
         if permit is None:

@@ -14,6 +14,7 @@ from dam_sync.http.exchange import RawResponse
 from dam_sync.http.failures import NotSent
 from dam_sync.http.messages import HTML_HINT, Request, looks_like_html
 from dam_sync.http.parsing import InvalidJson, parsed
+from dam_sync.http.patience import PatienceOver
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DamSyncError, Throttled, Transient
 from dam_sync.model.limits import PATIENCE
@@ -86,6 +87,8 @@ def retrying(
     def wanted(state: tenacity.RetryCallState) -> bool:
         problem = state.outcome.exception() if state.outcome else None
         if not isinstance(problem, Transient) or (problem.retry_after or 0) > PATIENCE:
+            return False
+        if isinstance(problem, PatienceOver):
             return False
         if isinstance(problem, UnreadableResponse):
             return not problem.is_last

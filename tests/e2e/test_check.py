@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -191,7 +192,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 @contextmanager
 def web(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
@@ -222,6 +223,36 @@ def test_a_url_that_cannot_be_reached(desk: Small, address: str, code: int, word
     desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {address}\n")
     (row,) = [row for row in found(desk, code)["FAULT"] if row["subject"] == "source"]
     assert words in row["message"]
+
+
+class Dripping(BaseHTTPRequestHandler):
+    """A server whose response never ends."""
+
+    def do_GET(self) -> None:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        with suppress(OSError):
+            while not released.wait(0.2):
+                self.wfile.write(b" ")
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+released = threading.Event()
+
+
+def test_a_service_that_accepts_and_does_not_respond_is_given_up_within_seconds(desk: Small) -> None:
+    released.clear()
+    with web(Dripping) as url:
+        desk.edit(f"base_url: {desk.pair.source.url}\n", f"base_url: {url}\n")
+        began = time.monotonic()
+        try:
+            (row,) = [row for row in found(desk, 5)["FAULT"] if row["subject"] == "source"]
+        finally:
+            released.set()
+    assert time.monotonic() - began < 60, "the host may be busy; it was 5 minutes"
+    assert "127.0.0.1 was reached, and did not complete its response within 20 s" in row["message"]
 
 
 def test_a_state_that_was_never_exported(tmp_path: Path) -> None:
