@@ -60,7 +60,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
-from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
+from dam_sync.report.sentences import about_counted_calls, about_no_links, about_writer, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -161,6 +161,8 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
+        for text in about_counted_calls(await service.counted_calls()):
+            yield CheckResult(f"{role} calls", text)
         sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])

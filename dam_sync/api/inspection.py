@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.report.inventory import write_csv
 from dam_sync.report.inventory_page import inventory_html
+from dam_sync.report.sentences import about_counted_calls
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
 
@@ -56,7 +58,9 @@ async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str =
 async def _inventory(side: Inspection) -> SideInventory:
     """Raises what the service raises. A call that it refuses ends this command: there is no asset to set aside."""
     try:
-        return await side.run()
+        found = await side.run()
+        counted = about_counted_calls(await side.service.counted_calls())
+        return replace(found, notes=(*found.notes, *counted))
     except Rejected as error:
         hint = error.within(hint=REFUSED.format(side.role)).hint
         at = {"service": error.service, "operation": error.operation, "asset": error.asset, "code": error.code}

@@ -15,7 +15,7 @@ from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.library import Library
-from dam_sync.model.limits import MeasuredPace
+from dam_sync.model.limits import CountedCalls, MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
@@ -74,6 +74,9 @@ class DryTarget(Service):
 
     async def probe(self) -> Account:
         return await self._target.probe()
+
+    async def counted_calls(self) -> CountedCalls | None:
+        return await self._target.counted_calls()
 
     async def library(self) -> Library | None:
         return await self._target.library()

@@ -69,6 +69,18 @@ class MonthlyAllowance:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedCalls:
+    """API calls that the service counted for the account from `since` until `until`, whoever sent them. option: of the
+    job, which keeps to an allowance; calls: that number, if the job names it."""
+
+    used: int
+    since: datetime
+    until: datetime
+    option: str
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """Bytes [start, stop) of a file; numbers count from 1."""
 

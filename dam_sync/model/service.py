@@ -21,7 +21,7 @@ from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
 from dam_sync.model.library import Library
-from dam_sync.model.limits import Limits, MeasuredPace
+from dam_sync.model.limits import CountedCalls, Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
 from dam_sync.model.schema import Schema
@@ -133,6 +133,11 @@ class Service(ABC):
     @abstractmethod
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
+
+    async def counted_calls(self) -> CountedCalls | None:
+        """What the service counted of a monthly allowance, to be shown; one call at most, which is not counted. None if
+        it counts nothing, or does not show it."""
+        return None
 
     async def library(self) -> Library | None:
         """Which library this is, to be compared with that of another connection; None while it is not known. Before

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from dam_sync.model.limits import CountedCalls
 from dam_sync.model.run_options import MEMBERSHIPS, RESTORED, ROTATION
 from dam_sync.model.wording import agreed, bytes_text, counted, such_as
 
@@ -24,6 +25,19 @@ def about_allowance(role: str, needed: int, left: int, allowance: int, renewed: 
         f"the run needs about {counted(needed, 'call')} to the {role}, and {max(0, left):,} of its monthly allowance "
         f"of {allowance:,} are left until {renewed:%Y-%m-%d}: it will stop before it exceeds them, to be resumed then"
     )
+
+
+def about_counted_calls(counted_calls: CountedCalls | None) -> list[str]:
+    """What the service counted of a monthly allowance. The option is named where the job leaves it out: what exceeds an
+    allowance may cost money."""
+    if counted_calls is None:
+        return []
+    used, option, calls = counted_calls.used, counted_calls.option, counted_calls.calls
+    span = f"{counted_calls.since:%Y-%m-%d} to {counted_calls.until:%Y-%m-%d %H:%M} UTC"
+    sent = f"the service counted {counted(used, 'API call')} of this account from {span}"
+    if calls is None:
+        return [f"{sent}; no monthly allowance is kept to, because the option {option} is not set"]
+    return [f"{sent}, of a monthly allowance of {calls:,}: {max(0, calls - used):,} are left ({option})"]
 
 
 def about_accepted(findings: Iterable[str]) -> list[str]:

@@ -168,6 +168,12 @@ def test_nothing_begins_at_a_url_with_a_path_too_many(desk: Small, command: str)
     assert "--retry" not in done.text
 
 
+@pytest.mark.parametrize("command", ["check", "plan", "inspect"])
+def test_the_calls_that_a_service_counted_are_shown_without_an_option(desk: Small, command: str) -> None:
+    done = desk.ran(command, "--no-progress", code=0)
+    done.says("the service counted", "of this account from", "the option calls_per_month is not set")
+
+
 class Page(BaseHTTPRequestHandler):
     """A web site: every URL is a page for people."""
 

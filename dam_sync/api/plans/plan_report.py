@@ -39,6 +39,13 @@ def add_estimate(report: Report, opened: ConnectedJob, files: DryFiles, span: Pl
     report.notes.extend(estimate_notes(files, target, report.estimate))
 
 
+async def add_counted_calls(report: Report, opened: ConnectedJob) -> None:
+    """Add what the services counted of monthly allowances. Asked after the plan, whose calls are those of its run."""
+    for role, service in (("source", opened.source), ("target", opened.target)):
+        for text in sentences.about_counted_calls(await service.counted_calls()):
+            report.notes.append(f"{role}: {text}")
+
+
 def add_allowances(report: Report, opened: ConnectedJob, options: RunOptions) -> None:
     """Add how far the monthly allowances of calls reach, with a note for each that does not suffice."""
     sides = {"source": (report.source, opened.source_account), "target": (report.target, opened.target_account)}

@@ -69,7 +69,10 @@ class ProfilesOptions(Options):
     calls_per_month: Count | None = Field(
         None,
         description="API calls that the account may send in a month by its plan (default: no limit): the counter of "
-        "the service is read, and a run stops before it exceeds what is left",
+        "the service is read, and a run stops before it exceeds what is left. By the documents of the service, for "
+        "customers since 2022-04-01: 500,000 in the workgroup tier, 1,000,000 with the add-on for product information, "
+        "which adds 500,000; other tiers 1,000,000 or standard access. Calls through an OAuth client that the vendor "
+        "issued are not among them. Nothing is interrupted: what exceeds the allowance is billed",
     )
     toggles: Words = Field((), description="opt-in behaviors to request, a name or a list")
     toggle_header: str = Field(

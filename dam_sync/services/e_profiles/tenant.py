@@ -15,9 +15,9 @@ from dam_sync.http.connected import HttpService
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.library import Library
-from dam_sync.model.limits import MonthlyAllowance
+from dam_sync.model.limits import CountedCalls, MonthlyAllowance
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -131,6 +131,7 @@ class ProfilesPart(HttpService):
         self.tenant = ProfilesTenant(self.api, self.search)
         self.proven = Proven(context.clock)
         self._library: Library | None = None
+        self._counted: CountedCalls | None = None
         self._urls = (context.base_url, context.tenant_url)
 
     @property
@@ -174,21 +175,36 @@ class ProfilesPart(HttpService):
         if calls is None:
             return None
         try:
-            counter = await self.api.get("GET /v2/usage/api", "/v2/usage/api")
-            since, counted = (parse_timestamp(counter[key]) for key in facts.COUNTED)
-            used = int(counter["request_count"])
+            self._counted = counted = await self._counter()
         except (Denied, NotFound) as error:
             raise ConfigError(
                 f"the option calls_per_month needs the counter of API calls, which cannot be read: {error}",
                 hint="leave out calls_per_month, or use a credential that may read the counter",
             ) from error
-        except (KeyError, TypeError, ValueError):
-            since = counted = None
-        if since is None or counted is None:
-            raise ContractBroken("the counter of API calls has an unknown form", operation="GET /v2/usage/api")
-        allowance = MonthlyAllowance(calls, used, since, counted)
+        allowance = MonthlyAllowance(calls, counted.used, counted.since, counted.until)
         self.client.keep_to(allowance)
         return allowance
+
+    async def _counter(self) -> CountedCalls:
+        """What the service counted. Raises ContractBroken for a form that is not known."""
+        counter = await self.api.get("GET /v2/usage/api", "/v2/usage/api")
+        try:
+            since, until = (parse_timestamp(counter[key]) for key in facts.COUNTED)
+            used = int(counter["request_count"])
+        except (KeyError, TypeError, ValueError):
+            since = until = None
+        if since is None or until is None:
+            raise ContractBroken("the counter of API calls has an unknown form", operation="GET /v2/usage/api")
+        return CountedCalls(used, since, until, "calls_per_month", self.api.options.calls_per_month)
+
+    async def counted_calls(self) -> CountedCalls | None:
+        """See `Service.counted_calls`: read once, and not missed where it cannot be (wire E 1.4)."""
+        if self._counted is None:
+            try:
+                self._counted = await self._counter()
+            except (ContractBroken, Denied, Rejected, Transient):
+                return None
+        return self._counted
 
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""

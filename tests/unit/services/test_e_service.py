@@ -29,6 +29,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Term
+from dam_sync.report.sentences import about_counted_calls
 from dam_sync.services.e_profiles import CONNECTOR
 from tests.support.network.altered_transport import AlteredTransport
 from tests.support.services.connected_e import START, TOKEN, Open, asset, consent, serving
@@ -64,6 +65,38 @@ async def test_the_counter_of_calls_is_read_where_the_job_names_an_allowance(ope
     with pytest.raises(StopRequested, match="monthly allowance"):
         await service.schema()
     assert tenant.world.api_calls.total() - tenant.world.api_calls["GET /v2/usage/api"] <= sent + 5
+
+
+async def test_what_the_service_counted_is_shown_without_an_option_by_one_call(opened: Open) -> None:
+    tenant = opened(asset(1))
+    service = tenant.connect()
+    await service.probe()
+    sent = tenant.world.api_calls.total()
+    for _ in range(2):
+        found = await service.counted_calls()
+    assert found is not None
+    assert (found.used, found.since.day, found.option, found.calls) == (sent, 1, "calls_per_month", None)
+    assert tenant.world.api_calls["GET /v2/usage/api"] == 1
+    (text,) = about_counted_calls(found)
+    assert f"the service counted {sent} API calls of this account from {found.since:%Y-%m-%d}" in text
+    assert "the option calls_per_month is not set" in text
+
+
+async def test_with_the_option_it_is_shown_with_what_is_left_and_not_read_again(opened: Open) -> None:
+    tenant = opened(asset(1))
+    sent = tenant.world.api_calls.total()
+    service = tenant.connect(calls_per_month=sent + 700)
+    await service.probe()
+    (text,) = about_counted_calls(await service.counted_calls())
+    assert f"of a monthly allowance of {sent + 700:,}: 700 are left (calls_per_month)" in text
+    assert tenant.world.api_calls["GET /v2/usage/api"] == 1
+
+
+async def test_a_counter_that_cannot_be_read_is_not_missed_without_the_option(opened: Open) -> None:
+    tenant = opened(asset(1))
+    tenant.faults.add([{"match": "GET /v2/usage/api", "do": "status:403", "times": 1}])
+    assert await tenant.connect().counted_calls() is None
+    assert about_counted_calls(None) == []
 
 
 async def test_without_a_counter_an_allowance_is_an_error_of_the_job(opened: Open) -> None:
