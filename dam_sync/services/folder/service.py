@@ -261,6 +261,8 @@ def _notes(tenant: Tenant) -> Iterator[str]:
         yield TREE.format(tenant.tree.left_out) if tenant.tree.left_out else TREE.partition(";")[0]
     if tenant.read_only and (unlisted := tenant.unlisted()):
         yield UNLISTED.format(unlisted)
+    if tenant.tree is None:
+        yield from tenant.unplaced.notes()
 
 
 def _permitted() -> None:

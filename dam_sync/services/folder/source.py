@@ -74,8 +74,11 @@ class Reader:
         except ContractBroken as broken:  # one record, written by hand or by another program
             raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
         versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))
+        losses = () if self.tenant.tree is not None else tuple(dict.fromkeys(self.tenant.unplaced.losses(asset)))
         created = {facts.CREATED: asset.created_at} if asset.created_at is not None else {}
-        return replace(asset, versions=versions, attachments=attachments, fields={**created, **asset.fields})
+        fields = {**created, **asset.fields}
+        losses = (*asset.losses, *losses)
+        return replace(asset, versions=versions, attachments=attachments, fields=fields, losses=losses)
 
     def _sized(self, file: FileRef) -> FileRef:
         if file.size is not None or not file.id:

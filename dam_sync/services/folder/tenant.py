@@ -20,6 +20,7 @@ from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 from dam_sync.services.folder.api.sheet import Sheet, write
 from dam_sync.services.folder.api.walk import FileTree
+from dam_sync.services.folder.unplaced import UnplacedTerms
 
 ABOUT = "archive.json"
 SHEET = "catalogue.csv"
@@ -46,6 +47,7 @@ class Tenant:
     spelled: str = field(init=False)
     known_as: str = field(init=False)
     catalogue: Catalogue = field(init=False)
+    unplaced: UnplacedTerms = field(init=False)
     tree: FileTree | None = None
     rows: Sheet | None = None
     _adopted: Schema | None = None
@@ -59,6 +61,7 @@ class Tenant:
         self.disk = disk
         self.base = "" if self._is_at("catalogue.jsonl") or self._is_at(SHEET) else "data/"
         self.catalogue = Catalogue(disk, f"{self.base}catalogue.jsonl")
+        self.unplaced = UnplacedTerms(self.catalogue)
         if not self.read_only or not disk.root.is_dir():
             return
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
