@@ -35,7 +35,8 @@ OWN_FIELDS: Final = (
 
 @dataclass(slots=True)
 class Tenant:
-    """One folder. sheet: whether the assets are read from a CSV file, and written to one. base: `data/` in a bag,
+    """One folder. sheet: whether the assets are read from a CSV file, and written to one. sidecars: whether these are
+    assets where there is no catalogue. base: `data/` in a bag,
     nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. spelled: the path
     as the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
 
@@ -43,6 +44,7 @@ class Tenant:
     clock: Clock
     read_only: bool
     sheet: bool = False
+    sidecars: bool = False
     base: str = ""
     spelled: str = field(init=False)
     known_as: str = field(init=False)
@@ -67,7 +69,7 @@ class Tenant:
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
             self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of, OWN_FIELDS)
         elif not self.catalogue.exists and not self._is_at(ABOUT):
-            self.tree = FileTree(disk)
+            self.tree = FileTree(disk, sidecars=self.sidecars)
 
     @property
     def listing(self) -> Catalogue | FileTree | Sheet:
@@ -153,7 +155,7 @@ class Tenant:
             return 0
         named = {str(file.get("file") or "") for each in ids for file in self._files_of(each)}
         try:
-            found = FileTree(Disk(self.disk.root / self.base / "files")).asset_ids()
+            found = FileTree(Disk(self.disk.root / self.base / "files"), sidecars=True).asset_ids()
         except NotFound:
             return 0
         return len(set(found) - named)
