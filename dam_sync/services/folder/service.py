@@ -22,9 +22,18 @@ from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
+from dam_sync.services.folder.api.alike import Compared
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import CodedName, seal
-from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained, folder_mode
+from dam_sync.services.folder.api.disk import (
+    FILE_SYSTEM,
+    PERMISSIONS,
+    Disk,
+    FileSystem,
+    explained,
+    folder_mode,
+    shortened,
+)
 from dam_sync.services.folder.api.place import library_at
 from dam_sync.services.folder.api.walk import FileTree, Odd
 from dam_sync.services.folder.estimate import NO_CALLS
@@ -41,6 +50,7 @@ TREE = "it has no catalogue: every file is an asset"
 SIDECARS = "files with the names of sidecars whose file is not beside them, and which are assets: {:,}"
 AS_ASSETS = "; with `options: {sidecars: assets}` sidecars are assets too"
 
+ALIKE = "files that the catalogue spells in another case or form of Unicode than the disk: {:,}, {} for {} for one"
 UNLISTED = "files below `files` that the catalogue names at no asset, and that are left out: {}"
 
 READ_ONLY = "this user may not write to it: a run that has something to write stops with exit code 7"
@@ -268,10 +278,18 @@ def _notes(tenant: Tenant) -> Iterator[str]:
         yield UNNAMED
     if tenant.tree is not None:
         yield from _about_tree(tenant.tree)
-    if tenant.read_only and (unlisted := tenant.unlisted()):
-        yield UNLISTED.format(unlisted)
+    if tenant.read_only:
+        yield from _about_files(tenant.compare_files())
     if tenant.tree is None:
         yield from tenant.unplaced.notes()
+
+
+def _about_files(files: Compared) -> Iterator[str]:
+    if files.alike:
+        named, found = min(files.alike.items())
+        yield ALIKE.format(len(files.alike), ascii(shortened(named)), ascii(shortened(found)))
+    if files.unlisted:
+        yield UNLISTED.format(files.unlisted)
 
 
 def _about_tree(tree: FileTree) -> Iterator[str]:

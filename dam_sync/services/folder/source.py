@@ -83,7 +83,9 @@ class Reader:
     def _sized(self, file: FileRef) -> FileRef:
         if file.size is not None or not file.id:
             return file
-        return replace(file, size=self.tenant.disk.size(self.tenant.files(file.id)))
+        with suppress(NotFound, InvalidValue):
+            return replace(file, size=self.tenant.disk.size(self.tenant.place_of(file.id)))
+        return file
 
     async def open(self, file: FileRef, offset: int) -> FileStream:
         return await run_sync(self._open, file, offset)
@@ -101,7 +103,7 @@ class Reader:
             raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
         place = tenant.files(file.id)
         try:
-            return tenant.disk.open(place)
+            return tenant.disk.open(tenant.place_of(file.id))
         except Denied as denied:  # of one file: the others are moved
             raise NotFound(denied.message, hint=_PERMISSION) from None
         except NotFound:

@@ -15,6 +15,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.api.alike import AlikeNames, Compared, compared
 from dam_sync.services.folder.api.bag import SEALED
 from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
@@ -50,6 +51,7 @@ class Tenant:
     known_as: str = field(init=False)
     catalogue: Catalogue = field(init=False)
     unplaced: UnplacedTerms = field(init=False)
+    alike: AlikeNames = field(init=False)
     tree: FileTree | None = None
     rows: Sheet | None = None
     _adopted: Schema | None = None
@@ -63,7 +65,7 @@ class Tenant:
         self.disk = disk
         self.base = "" if self._is_at("catalogue.jsonl") or self._is_at(SHEET) else "data/"
         self.catalogue = Catalogue(disk, f"{self.base}catalogue.jsonl")
-        self.unplaced = UnplacedTerms(self.catalogue)
+        self.unplaced, self.alike = UnplacedTerms(self.catalogue), AlikeNames(disk)
         if not self.read_only or not disk.root.is_dir():
             return
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
@@ -88,6 +90,14 @@ class Tenant:
     def files(self, path: str) -> str:
         """The path of a file in the folder, by its path in the catalogue."""
         return path if self.tree is not None else f"{self.base}files/{path}"
+
+    def place_of(self, path: str) -> str:
+        """The same of a file to be read, which may be there in another form of Unicode or in another case. Raises
+        NotFound, InvalidValue."""
+        place = self.files(path)
+        if self.tree is not None or self.disk.is_there(place):
+            return place
+        return self.alike.find(place)
 
     def trash(self, path: str) -> str:
         """The same for a file of an asset in the trash."""
@@ -147,18 +157,18 @@ class Tenant:
             return True
         return self.disk.changed_at(path) <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
 
-    def unlisted(self) -> int:
-        """How many files below `files` no asset names, in a folder that people made and that has not too many assets to
-        look at each; blocks."""
+    def compare_files(self) -> Compared:
+        """The files below `files` and those that assets name, in a folder that people made and that has not too many
+        assets to look at each; blocks."""
         ids = () if self.tree is not None or self.is_ours else self.listing.asset_ids()
         if not 0 < len(ids) <= LOOKED_AT:
-            return 0
+            return Compared()
         named = {str(file.get("file") or "") for each in ids for file in self._files_of(each)}
         try:
-            found = FileTree(Disk(self.disk.root / self.base / "files"), sidecars=True).asset_ids()
+            found = set(FileTree(Disk(self.disk.root / self.base / "files"), sidecars=True).asset_ids())
         except NotFound:
-            return 0
-        return len(set(found) - named)
+            return Compared()
+        return compared(named, found)
 
     def _files_of(self, identity: str) -> Iterator[Record]:
         try:

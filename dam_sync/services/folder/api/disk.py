@@ -142,6 +142,16 @@ class Disk:
         except (NotFound, InvalidValue):
             return None
 
+    def is_there(self, path: str) -> bool:
+        """Whether anything has this path, a link for one. Raises InvalidValue for a path that could lead out."""
+        try:
+            self.stat(path)
+        except NotFound:
+            return False
+        except InvalidValue:
+            parts_of(path)
+        return True
+
     def stat(self, path: str) -> os.stat_result:
         """What is known of a regular file, also of one that this user may not read. Raises InvalidValue for anything
         else."""
