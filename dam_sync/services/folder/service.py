@@ -51,6 +51,7 @@ SIDECARS = "files with the names of sidecars whose file is not beside them, and 
 AS_ASSETS = "; with `options: {sidecars: assets}` sidecars are assets too"
 
 ALIKE = "files that the catalogue spells in another case or form of Unicode than the disk: {:,}, {} for {} for one"
+BAG = "it is a BagIt bag: each file is compared with the digests of its manifests while it is moved"
 UNLISTED = "files below `files` that the catalogue names at no asset, and that are left out: {}"
 
 READ_ONLY = "this user may not write to it: a run that has something to write stops with exit code 7"
@@ -278,6 +279,9 @@ def _notes(tenant: Tenant) -> Iterator[str]:
         yield UNNAMED
     if tenant.tree is not None:
         yield from _about_tree(tenant.tree)
+    if tenant.bag is not None:
+        yield BAG
+        yield from tenant.bag.manifests.notes
     if tenant.read_only:
         yield from _about_files(tenant.compare_files())
     if tenant.tree is None:

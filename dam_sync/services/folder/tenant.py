@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from dam_sync.services.folder.api.alike import AlikeNames, Compared, compared
 from dam_sync.services.folder.api.bag import SEALED
 from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.foreign_bag import DECLARATION, PAYLOAD, ForeignBag
 from dam_sync.services.folder.api.sheet import Sheet, write
 from dam_sync.services.folder.api.walk import FileTree
 from dam_sync.services.folder.unplaced import UnplacedTerms
@@ -37,9 +38,9 @@ OWN_FIELDS: Final = (
 @dataclass(slots=True)
 class Tenant:
     """One folder. sheet: whether the assets are read from a CSV file, and written to one. sidecars: whether these are
-    assets where there is no catalogue. base: `data/` in a bag,
-    nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. spelled: the path
-    as the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
+    assets where there is no catalogue. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top.
+    bag: if another program made one of the folder. tree: what is read instead of the catalogue. spelled: the path as
+    the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
 
     disk: Disk
     clock: Clock
@@ -52,6 +53,7 @@ class Tenant:
     catalogue: Catalogue = field(init=False)
     unplaced: UnplacedTerms = field(init=False)
     alike: AlikeNames = field(init=False)
+    bag: ForeignBag | None = None
     tree: FileTree | None = None
     rows: Sheet | None = None
     _adopted: Schema | None = None
@@ -68,10 +70,12 @@ class Tenant:
         self.unplaced, self.alike = UnplacedTerms(self.catalogue), AlikeNames(disk)
         if not self.read_only or not disk.root.is_dir():
             return
+        if self._is_at(DECLARATION) and (disk.root / PAYLOAD).is_dir() and not self._is_at(ABOUT):
+            self.bag = ForeignBag(disk)
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
             self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of, OWN_FIELDS)
         elif not self.catalogue.exists and not self._is_at(ABOUT):
-            self.tree = FileTree(disk, sidecars=self.sidecars)
+            self.tree = FileTree(disk, sidecars=self.sidecars, bag=self.bag)
 
     @property
     def listing(self) -> Catalogue | FileTree | Sheet:
@@ -98,6 +102,10 @@ class Tenant:
         if self.tree is not None or self.disk.is_there(place):
             return place
         return self.alike.find(place)
+
+    def digests_of(self, place: str) -> Mapping[str, str]:
+        """Those that the manifests of a bag have of a file; none if another program made no bag of the folder."""
+        return self.bag.manifests.digests.get(place, {}) if self.bag is not None else {}
 
     def trash(self, path: str) -> str:
         """The same for a file of an asset in the trash."""

@@ -12,9 +12,10 @@ from enum import Enum
 from typing import Final
 
 from dam_sync.model.errors import Denied
-from dam_sync.model.values import instant_text
+from dam_sync.model.values import Json, instant_text
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.api.disk import DEEPEST, PERMISSIONS, Disk, explained
+from dam_sync.services.folder.api.foreign_bag import PAYLOAD, ForeignBag
 
 
 class Odd(Enum):
@@ -67,12 +68,13 @@ def _unedited(stem: str) -> str:
 class FileTree:
     """Reads like `Catalogue`, and cannot be written. Hidden files, links, special files, names that are not UTF-8,
     recycle bins and folders too far below are left out, and sidecars where `sidecars` is false; `left_out` counts those
-    of the last listing, each folder once, `lone` the sidecars without their file. Methods block, and raise Denied where
-    a folder cannot be read."""
+    of the last listing, each folder once, `lone` the sidecars without their file. Of a bag, only what lies below `data`
+    counts, and files that its manifests name are assets even if they are not there. Methods block, and raise Denied
+    where a folder cannot be read."""
 
-    def __init__(self, disk: Disk, *, sidecars: bool = False) -> None:
+    def __init__(self, disk: Disk, *, sidecars: bool = False, bag: ForeignBag | None = None) -> None:
         self._disk = disk
-        self._sidecars = sidecars
+        self._sidecars, self._bag = sidecars, bag
         self.left_out = Counter[Odd]()
         self.lone = 0
 
@@ -80,26 +82,31 @@ class FileTree:
         """Paths of all files, in order."""
         self.left_out.clear()
         self.lone = 0
-        return sorted(self._paths())
+        return sorted({*self._paths(), *self._missing})
 
     def asset(self, identity: str) -> Record:
         """The record of one file. Raises NotFound, InvalidValue."""
-        found = self._disk.stat(identity)
         *folders, name = identity.split("/")
-        return {
-            "record": "asset",
-            "id": identity,
-            "filename": name,
-            "versions": [{"name": name, "file": identity, "size": found.st_size}],
-            "placements": [{"kind": "folder", "path": folders}] if folders else [],
-            "changed_at": changed_at(found.st_mtime_ns),
-        }
+        folders = folders[1:] if self._bag is not None else folders
+        file: dict[str, Json] = {"name": name, "file": identity}
+        record: dict[str, Json] = {"record": "asset", "id": identity, "filename": name, "versions": [file]}
+        record["placements"] = [{"kind": "folder", "path": folders}] if folders else []
+        if identity in self._missing:
+            return record
+        found = self._disk.stat(identity)
+        file["size"] = found.st_size
+        return {**record, "changed_at": changed_at(found.st_mtime_ns)}
+
+    @property
+    def _missing(self) -> frozenset[str]:
+        return self._bag.manifests.missing if self._bag is not None else frozenset()
 
     def records(self, kind: str) -> Sequence[Record]:
         """The folders as containers; nothing of any other kind."""
         if kind != "container":
             return []
-        above = {tuple(path.split("/")[:-1]) for path in self.asset_ids()}
+        top = 1 if self._bag is not None else 0
+        above = {tuple(path.split("/")[top:-1]) for path in self.asset_ids()}
         paths = {path[:depth] for path in above for depth in range(1, len(path) + 1)}
         return [{"record": "container", "kind": "folder", "path": list(path)} for path in sorted(paths)]
 
@@ -110,6 +117,8 @@ class FileTree:
         with explained(str(self._disk.root)), self._disk.directory(()) as top:
             for above, folders, names, at in os.fwalk(".", dir_fd=top, onerror=_raised, follow_symlinks=False):
                 here = above.removeprefix(".").lstrip("/")
+                if self._bag is not None and not here:
+                    folders[:], names = [PAYLOAD], []
                 near = here.count("/") < DEEPEST - 2
                 shown = [name for name in folders if self._shown(name, near=near)]
                 folders[:] = shown
