@@ -17,7 +17,7 @@ from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.api.alike import AlikeNames, Compared, compared
 from dam_sync.services.folder.api.bag import SEALED
-from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
+from dam_sync.services.folder.api.catalogue import IN_SHEET, LONGEST_LINE, SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 from dam_sync.services.folder.api.foreign_bag import DECLARATION, PAYLOAD, ForeignBag
 from dam_sync.services.folder.api.sheet import Sheet, write
@@ -29,6 +29,7 @@ SHEET = "catalogue.csv"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
 LOOKED_AT = 50_000
+LOCALES = "the source has too many languages to list; name those of its fields that are needed in the mapping"
 OWN_FIELDS: Final = (
     Field(facts.SOURCE_KEY, FieldKind.TEXT, "Key of the asset at its source"),
     Field(facts.CREATED, FieldKind.INSTANT, "Date of creation"),
@@ -66,7 +67,9 @@ class Tenant:
         """See what lies in a folder."""
         self.disk = disk
         self.base = "" if self._is_at("catalogue.jsonl") or self._is_at(SHEET) else "data/"
-        self.catalogue = Catalogue(disk, f"{self.base}catalogue.jsonl")
+        self.catalogue = Catalogue(
+            disk, f"{self.base}catalogue.jsonl", longest=LONGEST_LINE // IN_SHEET if self.sheet else LONGEST_LINE
+        )
         self.unplaced, self.alike = UnplacedTerms(self.catalogue), AlikeNames(disk)
         if not self.read_only or not disk.root.is_dir():
             return
@@ -153,6 +156,8 @@ class Tenant:
 
     def _tell(self, about: Record) -> None:
         data = json.dumps(about, indent=1).encode() + b"\n"
+        if len(data) > MOST:
+            raise InvalidValue(f"{ABOUT} would have {len(data):,} bytes, more than are read of it", hint=LOCALES)
         self.disk.write(ABOUT, [data], f"{SCRATCH}/{self.clock.token()}")
 
     def is_behind(self, *, bag: bool) -> bool:

@@ -414,7 +414,7 @@ class Sheet:
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
-        lines = (line.decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+        lines = (_bounded(line).decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
         reader = rows_of(lines, self._delimiter)
         while True:
             at = file.tell()
@@ -435,6 +435,13 @@ class Sheet:
         while left and (block := file.read(min(left, MIB))):
             line, left = line + block.count(b"\n"), left - len(block)
         return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
+
+
+def _bounded(line: bytes) -> bytes:
+    """Raises csv.Error for the beginning of a longer line, which is no line."""
+    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+        raise csv.Error(f"the line has more than {LONGEST_LINE:,} bytes")
+    return line
 
 
 def _delimiter_of(header: str) -> str:
