@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{what} is not there") from None
+    except UnicodeEncodeError:
+        message = f"{shortened(what)} is no name for a file in the encoding {sys.getfilesystemencoding()}"
+        raise InvalidValue(message, hint="set PYTHONUTF8=1, or a locale with UTF-8") from None
     except OSError as error:
         if error.errno in REFUSED:
             raise Denied(f"{what}: {error.strerror}", hint=PERMISSIONS) from None

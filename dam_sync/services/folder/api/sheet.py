@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model import joined_names
 from dam_sync.model.asset import path_text
-from dam_sync.model.csv_cells import delimiter_of, rows_of
+from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
@@ -385,9 +385,11 @@ class Sheet:
             yield file
 
     def _index(self, file: BinaryIO) -> None:
-        first = file.readline(LONGEST_LINE)
-        self._delimiter = _delimiter_of(first.decode("utf-8", "replace"))
-        file.seek(0)
+        first = file.readline(LONGEST_LINE).decode("utf-8", "replace")
+        named = separator_of(first)
+        self._delimiter = named or _delimiter_of(first)
+        if not named:
+            file.seek(0)
         rows = self._rows(file)
         _, header = next(rows, (0, []))
         self._columns = [unguarded(name.removeprefix(MARK).strip()) for name in header]
