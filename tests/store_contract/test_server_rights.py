@@ -237,4 +237,3 @@ async def test_functions_that_the_owner_of_a_schema_made_are_refused_and_not_exe
         execute(database, f"CREATE SCHEMA {schema}", *functions)
     with pytest.raises(ConfigError, match="unexpected contents: function pg_advisory_xact_lock"):
         await made(database, clock)
-    assert exists(replace(database, schema=JOB))
