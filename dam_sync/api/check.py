@@ -7,7 +7,6 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,13 +56,13 @@ from dam_sync.model.probed import Account, undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
 from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
-MOST_SKEW = timedelta(minutes=5)
 BOTH = "source and target"
 CONTAINERS = 5_000  # containers of the source searched for those that the mapping selects
 SHOWN = 3
@@ -370,7 +369,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
     if role == "source" and account.total == 0:
         hint = f"{NOTHING_HINT}, run with --accept-changes"
         yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
-    if abs(account.clock_skew) > MOST_SKEW:
+    if abs(account.clock_skew) > MOST_OFF:
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", against_ours(account.clock_skew), hint, exit_code=2)
     yield from (CheckResult(f"{role} notes", note) for note in account.notes_as(role))

@@ -33,6 +33,7 @@ from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
+from dam_sync.model.exposure import Purpose
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
@@ -65,6 +66,7 @@ class Worker:
     compared: bool = False  # whether the target's lists were compared with those of the last run
     ahead: dict[AssetId, KnownAssets] = field(default_factory=dict)  # of assets that were claimed and are not read yet
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
+    purpose: Purpose = Purpose.MOVE  # what its assets are drafted for
     missing: MissingMonitor = field(init=False)
     doubles: CreateGuard = field(init=False)
     way_back: WayBack = field(init=False)
@@ -225,7 +227,7 @@ class Worker:
             return Concluded(work, refused, asset)
         if verdict:
             drafted = await self._placed(asset, drafted)
-        exposure = judge(self.context, asset, drafted, link, await self._containers())
+        exposure = judge(self.context, asset, drafted, link, await self._containers(), self.purpose)
         if exposure.parked is not None:
             await remember_release(self.context, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)

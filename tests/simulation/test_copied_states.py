@@ -3,13 +3,14 @@ created twice: whoever comes second stops, and `adopt` gives it the links that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dam_sync.model.errors import SafetyStop, StopRequested
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.sample.cases import only_in_full
 from tests.support.services.profiles import FOLDER
 from tests.support.virtual.copied_states import add, adopt, copied
 from tests.support.virtual.removals import ASSETS, Removals, removing
@@ -63,7 +64,8 @@ def test_what_another_computer_created_since_is_not_created_again(tmp_path: Path
         assert first.run().operations == {}
 
 
-@pytest.mark.parametrize("kind", TARGETS if EVERYTHING else KINDS[:1])
+@only_in_full
+@pytest.mark.parametrize("kind", TARGETS)
 def test_each_of_two_computers_may_be_the_second(tmp_path: Path, kind: str) -> None:
     with removing(tmp_path, (FOLDER, kind)) as first:
         second = copied(first, tmp_path / "second", beside_it=False)
@@ -92,7 +94,8 @@ def test_many_creates_are_looked_for_by_one_listing(tmp_path: Path, kind: str) -
         assert len(second.living()) == ASSETS + len(names)
 
 
-@pytest.mark.parametrize("kind", TARGETS if EVERYTHING else KINDS[2:3])
+@only_in_full
+@pytest.mark.parametrize("kind", TARGETS)
 def test_an_unfinished_migration_that_goes_on_in_two_places_stops_in_one(tmp_path: Path, kind: str) -> None:
     with removing(tmp_path, (FOLDER, kind)) as first:
         add(first, NEW)
@@ -104,7 +107,7 @@ def test_an_unfinished_migration_that_goes_on_in_two_places_stops_in_one(tmp_pat
         ends_alike(second, first.living())
 
 
-def test_what_the_operator_accepts_is_created_once_it_was_told(tmp_path: Path) -> None:
+def test_what_the_operator_accepts_is_created_once_it_was_reported(tmp_path: Path) -> None:
     """Who accepts something else accepts no doubles."""
     with removing(tmp_path, (FOLDER, KINDS[0])) as first:
         second = copied(first, tmp_path / "second")
@@ -117,10 +120,8 @@ def test_what_the_operator_accepts_is_created_once_it_was_told(tmp_path: Path) -
         assert len(second.living()) == ASSETS + 2 * len(NEW)
 
 
-@pytest.mark.parametrize("remove", [Removals.remove], ids=["trash"])
-def test_assets_in_the_trash_of_the_target_are_no_reason_to_stop(
-    tmp_path: Path, remove: Callable[[Removals, list[str], str], None]
-) -> None:
+@only_in_full
+def test_assets_in_the_trash_of_the_target_are_no_reason_to_stop(tmp_path: Path) -> None:
     """As after a rollback, which trashes what a run created: the next run creates it again."""
     with removing(tmp_path, (FOLDER, KINDS[0])) as world:
         second = copied(world, tmp_path / "second")
@@ -128,6 +129,6 @@ def test_assets_in_the_trash_of_the_target_are_no_reason_to_stop(
         before = world.living()
         add(world, NEW)
         world.run()
-        remove(world, sorted(world.living() - before), "target")
+        world.remove(sorted(world.living() - before), "target")
         world.wait(1_000)
         assert second.run().counts["created"] == len(NEW)

@@ -66,7 +66,7 @@ MORE_ROWS = (
     "UPDATE work SET state = 'pending', due = ''",
 )
 DAMAGES = (*LOST_LINKS, *LOST_ROWS, *FEWER_ROWS, *MORE_ROWS)
-A_DAY = 4  # of them
+A_DAY = 1  # of them
 STOPS = 4  # for reasons that are met one after another
 
 

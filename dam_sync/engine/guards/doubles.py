@@ -23,7 +23,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import TRASH, Window
 from dam_sync.model.values import instant_text, parse_instant
-from dam_sync.store.note_keys import DOUBLES_TOLD, MARKS_UNTIL
+from dam_sync.store.note_keys import DOUBLES_REPORTED, MARKS_UNTIL
 
 SINGLY = 20  # creates that are asked for one by one, and more in a large library, whose listing costs more
 LINKS_FOR_ONE = 1_000
@@ -56,10 +56,10 @@ class CreateGuard:
         """Raises SafetyStop unless a run was stopped for this before and it was accepted since: who accepts something
         else accepts no doubles."""
         context = self.context
-        told = bool(await context.store.get_meta(DOUBLES_TOLD))
-        if not told:
-            await context.store.set_meta(DOUBLES_TOLD, True)
-        options = context.options if told else replace(context.options, accept_changes=False)
+        reported = bool(await context.store.get_meta(DOUBLES_REPORTED))
+        if not reported:
+            await context.store.set_meta(DOUBLES_REPORTED, True)
+        options = context.options if reported else replace(context.options, accept_changes=False)
         context.tallies.accept(refuse([finding], options))
 
     async def _found(self, marker: Marker) -> AssetId | None:
@@ -108,10 +108,10 @@ class CreateGuard:
                         yield entry
 
 
-async def forget_told(context: RunContext) -> None:
+async def forget_reported(context: RunContext) -> None:
     """A run is complete: what was accepted for it was accepted for it alone."""
-    if await context.store.get_meta(DOUBLES_TOLD):
-        await context.store.set_meta(DOUBLES_TOLD, False)
+    if await context.store.get_meta(DOUBLES_REPORTED):
+        await context.store.set_meta(DOUBLES_REPORTED, False)
 
 
 async def _asset_of(context: RunContext, entry: Entry) -> Asset | None:
