@@ -15,7 +15,7 @@ class Cut(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class ParentTree:
     """order: all nodes, parents before children. cut: nodes at the top that name a parent; what is below them stays
     below them."""
 
@@ -34,14 +34,14 @@ class Tree:
         return node
 
 
-def arranged(parents: Mapping[str, str]) -> Tree:
+def arranged(parents: Mapping[str, str]) -> ParentTree:
     """The tree of nodes by the parent of each, empty for one at the top. In linear time, whatever the parents are."""
     cut = {node: Cut.MISSING for node, parent in parents.items() if parent and parent not in parents}
     cut |= dict.fromkeys(_in_cycles(parents), Cut.CYCLE)
     below: dict[str, list[str]] = {}
     for node, parent in parents.items():
         below.setdefault("" if node in cut else parent, []).append(node)
-    return Tree(parents, tuple(_downwards(below)), cut)
+    return ParentTree(parents, tuple(_downwards(below)), cut)
 
 
 def _downwards(below: Mapping[str, Iterable[str]]) -> Iterator[str]:

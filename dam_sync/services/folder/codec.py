@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,10 +14,10 @@ from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind, Vocabulary
-from dam_sync.model.trees import Tree, arranged
 from dam_sync.model.values import Json, Term, Value, parse_instant
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.api.records import AssetRecord, RightsForm
+from dam_sync.services.folder.api.unplaced import label_of, tree_of
 from dam_sync.services.folder.facts import CREATED, FILENAME_BYTES
 
 # Not `%` either: in the manifests of a bag it begins a code, which programs take differently (RFC 8493, 2.1.3)
@@ -178,11 +178,6 @@ def vocabulary_record(known: Vocabulary) -> Record:
     return {"record": "vocabulary", "key": known.key, "label": known.label, **flags}
 
 
-def tree_of(records: Iterable[Record]) -> Tree:
-    """The ids of the terms of one vocabulary, each with its parent; of several records of a term the last counts."""
-    return arranged({str(record["id"]): _parent(record) for record in records})
-
-
 def terms_of(records: Collection[Record]) -> Iterator[Term]:
     """The terms of one vocabulary with their paths, parents before children."""
     tree, own = tree_of(records), {str(record["id"]): record for record in records}
@@ -200,16 +195,6 @@ def _term_of(record: Record, parent: Term | None) -> Term:
     synonyms = {locale: tuple(words) for locale, words in (record.get("synonyms") or {}).items()}
     descriptions = dict(record.get("descriptions") or {})
     return Term(label, str(record["id"]), (*path, label), above, labels, synonyms, descriptions)
-
-
-def label_of(record: Record) -> str:
-    """The name of a term."""
-    labels = record.get("labels") or {}
-    return str(record.get("label") or labels.get("en") or next(iter(labels.values()), ""))
-
-
-def _parent(record: Record) -> str:
-    return str(record.get("parent") or "")
 
 
 def term_record(vocabulary: str, term: Term) -> Record:

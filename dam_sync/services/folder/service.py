@@ -22,7 +22,7 @@ from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
-from dam_sync.services.folder.api.alike import Compared
+from dam_sync.services.folder.api.alike import ComparedFiles
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import CodedName, seal
 from dam_sync.services.folder.api.disk import (
@@ -288,7 +288,7 @@ def _notes(tenant: Tenant) -> Iterator[str]:
         yield from tenant.unplaced.notes()
 
 
-def _about_files(files: Compared) -> Iterator[str]:
+def _about_files(files: ComparedFiles) -> Iterator[str]:
     if files.alike:
         named, found = min(files.alike.items())
         yield ALIKE.format(len(files.alike), ascii(shortened(named)), ascii(shortened(found)))

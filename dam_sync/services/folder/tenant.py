@@ -15,14 +15,14 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
-from dam_sync.services.folder.api.alike import AlikeNames, Compared, compared
+from dam_sync.services.folder.api.alike import AlikeNames, ComparedFiles, compared
 from dam_sync.services.folder.api.bag import SEALED
 from dam_sync.services.folder.api.catalogue import IN_SHEET, LONGEST_LINE, SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
 from dam_sync.services.folder.api.foreign_bag import DECLARATION, PAYLOAD, ForeignBag
 from dam_sync.services.folder.api.sheet import Sheet, write
+from dam_sync.services.folder.api.unplaced import UnplacedTerms
 from dam_sync.services.folder.api.walk import FileTree
-from dam_sync.services.folder.unplaced import UnplacedTerms
 
 ABOUT = "archive.json"
 SHEET = "catalogue.csv"
@@ -170,17 +170,17 @@ class Tenant:
             return True
         return self.disk.changed_at(path) <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
 
-    def compare_files(self) -> Compared:
+    def compare_files(self) -> ComparedFiles:
         """The files below `files` and those that assets name, in a folder that people made and that has not too many
         assets to look at each; blocks."""
         ids = () if self.tree is not None or self.is_ours else self.listing.asset_ids()
         if not 0 < len(ids) <= LOOKED_AT:
-            return Compared()
+            return ComparedFiles()
         named = {str(file.get("file") or "") for each in ids for file in self._files_of(each)}
         try:
             found = set(FileTree(Disk(self.disk.root / self.base / "files"), sidecars=True).asset_ids())
         except NotFound:
-            return Compared()
+            return ComparedFiles()
         return compared(named, found)
 
     def _files_of(self, identity: str) -> Iterator[Record]:

@@ -35,7 +35,7 @@ def listed(folder: Path, named: str, *files: str) -> Path:
         ("STRASSE.jpg", "straße.jpg"),
     ],
 )
-async def test_the_one_file_that_is_equal_but_for_its_form_or_case_is_taken_and_told(
+async def test_the_one_file_that_is_equal_but_for_its_form_or_case_is_taken_and_reported(
     tmp_path: Path, named: str, file: str
 ) -> None:
     service = connect(listed(tmp_path / "f", named, file, "other.jpg"), read_only=True)
@@ -81,7 +81,7 @@ async def test_several_are_refused_so_that_one_sees_the_difference(
     assert shown in str(refused.value)
 
 
-async def test_a_file_that_is_not_there_is_none_of_another_name(tmp_path: Path) -> None:
+async def test_a_missing_file_is_none_of_another_name(tmp_path: Path) -> None:
     service = connect(listed(tmp_path / "f", "a.jpg", "b.jpg", "a.jpg.bak"), read_only=True)
     await service.probe()
     with pytest.raises(NotFound, match=r"files/a\.jpg is not there"):

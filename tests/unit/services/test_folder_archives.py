@@ -183,7 +183,7 @@ async def test_a_backslash_is_part_of_a_name_that_was_packed_on_unix(tmp_path: P
         ("932", "図表\\表.jpg"),
     ],
 )
-async def test_names_without_a_code_page_are_a_guess_that_is_told_and_an_option_corrects(
+async def test_names_without_a_code_page_are_a_guess_that_is_reported_and_an_option_corrects(
     tmp_path: Path, code_page: str, name: str
 ) -> None:
     raw = name.encode(f"cp{code_page.removeprefix('cp')}")
@@ -203,7 +203,7 @@ async def test_a_name_that_is_also_there_in_unicode_is_no_guess(tmp_path: Path) 
     assert await paths_in(packed(tmp_path / "a.zip", Packed(raw, 0, extra))) == (["Ação.jpg"], [])
 
 
-async def test_names_in_a_tar_file_that_are_not_in_utf_8_are_told_and_an_option_reads_them(tmp_path: Path) -> None:
+async def test_names_in_a_tar_file_that_are_not_in_utf_8_are_reported_and_an_option_reads_them(tmp_path: Path) -> None:
     data = tar_of(("plain.jpg", b"1"), ("Ação.jpg".encode("cp1252").decode("utf-8", "surrogateescape"), b"2"))
     (tmp_path / "a.tar").write_bytes(data)
     found, notes = await paths_in(tmp_path / "a.tar")

@@ -70,7 +70,7 @@ async def test_a_new_digest_of_a_file_makes_its_asset_a_changed_one(tmp_path: Pa
     assert (await notes_of(folder)) == ["files of the bag itself that are changed or missing: 1, manifest-sha256.txt"]
 
 
-async def test_a_file_that_no_manifest_names_is_told(tmp_path: Path) -> None:
+async def test_a_file_that_no_manifest_names_is_reported(tmp_path: Path) -> None:
     folder = bag_of(tmp_path / "bag")
     (folder / "data" / "new.jpg").write_bytes(b"x")
     notes = await notes_of(folder)
@@ -129,7 +129,7 @@ async def test_what_is_no_bag_is_refused_with_the_way_around_it(
     assert "`data`" in refused.value.hint
 
 
-async def test_manifests_that_cannot_be_checked_are_told(tmp_path: Path) -> None:
+async def test_manifests_that_cannot_be_checked_are_reported(tmp_path: Path) -> None:
     folder = bag_of(tmp_path / "bag")
     (folder / "manifest-sha256.txt").rename(folder / "manifest-blake7.txt")
     notes = await notes_of(folder)

@@ -50,7 +50,7 @@ def _only(wanted: str, alike: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedFiles:
     """Files on disk and in a list. unlisted: how many no asset has; alike: those of the list that are on disk under
     another spelling, with it."""
 
@@ -58,7 +58,7 @@ class Compared:
     alike: Mapping[str, str] = field(default_factory=dict)
 
 
-def compared(named: Set[str], found: Set[str]) -> Compared:
+def compared(named: Set[str], found: Set[str]) -> ComparedFiles:
     """Paths that assets name, and paths of files."""
     by_key: dict[str, list[str]] = {}
     for path in found:
@@ -68,7 +68,7 @@ def compared(named: Set[str], found: Set[str]) -> Compared:
         with suppress(InvalidValue):  # reading it alone says that there are several
             one = one_alike(path, by_key.get(in_any_case(path), ()))
             alike |= {path: one} if one is not None else {}
-    return Compared(len(found - named - set(alike.values())), alike)
+    return ComparedFiles(len(found - named - set(alike.values())), alike)
 
 
 @dataclass(slots=True)

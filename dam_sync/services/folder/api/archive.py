@@ -22,7 +22,7 @@ from typing import IO, Any, Final, cast
 
 from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue, Rejected
 from dam_sync.model.limits import MIB
-from dam_sync.services.folder.api.archive_names import Names, is_folder
+from dam_sync.services.folder.api.archive_names import ArchiveNames, is_folder
 from dam_sync.services.folder.api.disk import DIRECTORY, Disk, explained, parts_of, shortened
 from dam_sync.services.folder.api.walk import is_bin
 
@@ -60,7 +60,7 @@ class Unpacked:
 
     def __init__(self, archive: Path, most: int = MOST_MEMBERS, code_page: str = "") -> None:
         self._most = most
-        self.names = Names(code_page)
+        self.names = ArchiveNames(code_page)
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self._lock = _locked(Path(self._folder.name))
         try:
@@ -163,7 +163,7 @@ def _block(data: IO[bytes], size: int) -> bytes:
         return data.read(size)
 
 
-def _of_zip(archive: Path, names: Names) -> Generator[Member, None, None]:
+def _of_zip(archive: Path, names: ArchiveNames) -> Generator[Member, None, None]:
     with _read(), zipfile.ZipFile(archive) as opened:
         for info in opened.infolist():
             if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
@@ -172,7 +172,7 @@ def _of_zip(archive: Path, names: Names) -> Generator[Member, None, None]:
             yield name, info.file_size, None if is_folder(info, name) else opened.open(info)
 
 
-def _of_tar(archive: Path, names: Names) -> Generator[Member, None, None]:
+def _of_tar(archive: Path, names: ArchiveNames) -> Generator[Member, None, None]:
     with _read(), _decompressed(archive) as data:
         bounded = _Bounded(data)
         with tarfile.open(fileobj=bounded, mode="r:") as opened:

@@ -1,4 +1,4 @@
-"""Names in archives: what separates their folders, and in which code page they are, which few archives say."""
+"""ArchiveNames in archives: what separates their folders, and in which code page they are, which few archives say."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNREADABLE = (
 )
 
 
-class Names:
+class ArchiveNames:
     """Reads the names of one archive and counts those that are a guess. code_page: of names that do not say theirs,
     if that is known."""
 

@@ -48,7 +48,7 @@ class ForeignBag:
     def manifests(self) -> Manifests:
         """What the bag says of its files."""
         if self._read is None:
-            self._read = _Reading(self.disk, _encoding(self.disk)).result()
+            self._read = _BagReading(self.disk, _encoding(self.disk)).result()
         return self._read
 
 
@@ -75,12 +75,12 @@ def _encoding(disk: Disk) -> str:
 def _tags(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         name, colon, value = line.partition(":")
-        if colon and not line[:1].isspace():  # else it goes on with the line before
+        if colon and not line[:1].isspace():  # else it continues the line before
             yield name.strip().casefold(), value.strip()
 
 
 @dataclass(slots=True)
-class _Reading:
+class _BagReading:
     disk: Disk
     encoding: str
     sizes: dict[str, int] = field(default_factory=dict)  # of the files below `data`

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.trees import Cut, Tree
+from dam_sync.model.trees import Cut, ParentTree, arranged
 from dam_sync.model.values import Term
-from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.catalogue import Catalogue, Edition, Record
 from dam_sync.services.folder.api.disk import shortened
 
@@ -20,16 +19,27 @@ NOTES: Mapping[Cut, str] = {
 }
 
 
+def tree_of(records: Iterable[Record]) -> ParentTree:
+    """The ids of the terms of one vocabulary, each with its parent; of several records of a term the last counts."""
+    return arranged({str(record["id"]): str(record.get("parent") or "") for record in records})
+
+
+def label_of(record: Record) -> str:
+    """The name of a term."""
+    labels = record.get("labels") or {}
+    return str(record.get("label") or labels.get("en") or next(iter(labels.values()), ""))
+
+
 @dataclass(frozen=True, slots=True)
 class OddTree:
     """A vocabulary in which a term names a parent below which it cannot be."""
 
-    tree: Tree
+    tree: ParentTree
     records: Mapping[str, Record]
 
     def name(self, key: str) -> str:
         """A term as people find it in the catalogue."""
-        return f"{shortened(codec.label_of(self.records[key]))} ({shortened(key)})"
+        return f"{shortened(label_of(self.records[key]))} ({shortened(key)})"
 
     def why(self, key: str) -> str:
         """What is wrong above a term; empty if nothing is."""
@@ -92,7 +102,7 @@ class UnplacedTerms:
         own: dict[str, dict[str, Record]] = {}
         for record in self.catalogue.records("term"):
             own.setdefault(str(record["vocabulary"]), {})[str(record["id"])] = record
-        trees = {key: OddTree(codec.tree_of(records.values()), records) for key, records in own.items()}
+        trees = {key: OddTree(tree_of(records.values()), records) for key, records in own.items()}
         self._odd = {key: odd for key, odd in trees.items() if odd.tree.cut}
         fields = {str(each["key"]): str(each.get("vocabulary") or "") for each in self.catalogue.records("field")}
         self._fields = {key: vocabulary for key, vocabulary in fields.items() if vocabulary in self._odd}
