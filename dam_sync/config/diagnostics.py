@@ -93,8 +93,21 @@ def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], sch
             yield written.diagnostic(place[:-1], f"{place[-1]} is missing", _missing(schema, place))
         elif error["type"] in ("model_type", "dict_type"):
             yield written.diagnostic(place, "should contain keys and values", "write {key: value}")
+        elif error["type"] in ("tuple_type", "list_type"):
+            yield written.diagnostic(place, error_text(error), _as_list(written.data, place, schema))
         else:
             yield written.diagnostic(place, error_text(error))
+
+
+def _as_list(data: Json, place: KeyPath, schema: Json) -> str:
+    """How one item is written as a list, if it is a word or a key that the schema knows."""
+    for part in place:
+        data = _child(data, part)
+    items = [node for found in _nodes_at(schema, (*place, 0)) for node in _resolved(schema, found)]
+    if isinstance(data, str) and any(data in node.get("enum", ()) for node in items):
+        return f"write [{data}]"
+    key = next(iter(data), "") if isinstance(data, dict) else ""
+    return f"write [{{{key}: …}}]" if any(key in node.get("properties", ()) for node in items) else "write [a, b]"
 
 
 def _missing(schema: Json, place: KeyPath) -> str:

@@ -100,12 +100,12 @@ class Builder:
 
     def condition(self, place: KeyPath, text: str) -> Expression | None:
         """A condition; fields that only conditions read are not carried."""
-        return self.expression(place, text, self.fields_tested)
+        return self.expression(place, text, self.fields_tested, condition=True)
 
-    def expression(self, place: KeyPath, text: str, fields: set[str]) -> Expression | None:
+    def expression(self, place: KeyPath, text: str, fields: set[str], *, condition: bool = False) -> Expression | None:
         """A compiled expression; the keys of the fields that it reads are added to `fields`."""
         try:
-            made = compile_expression(text, self.source)
+            made = compile_expression(text, self.source, condition=condition)
         except ExpressionFault as fault:
             hint = self.looked_up(fault.hint)
             self._add(self.document.written.diagnostic_within(place, fault.line, fault.column, str(fault), hint))

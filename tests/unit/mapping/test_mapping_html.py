@@ -42,10 +42,42 @@ def test_the_text_of_html(source: str, text: str) -> None:
 
 
 PIECES = (
-    *("<a ", "<!--", "<a b='", "<a b=\"'>", "<!", "</", "</a ", "<script", "<script>", "<title>", "<a =", "= ", "<", "&"),
-    *("<a b='>", '<x y=">"', "&#", "<p>", "<a b=\"'>\" c='", '=""', "='' ", "=", ">", '"', "'", "-->", "</title", "a" * 70),
+    *(
+        "<a ",
+        "<!--",
+        "<a b='",
+        "<a b=\"'>",
+        "<!",
+        "</",
+        "</a ",
+        "<script",
+        "<script>",
+        "<title>",
+        "<a =",
+        "= ",
+        "<",
+        "&",
+    ),
+    *(
+        "<a b='>",
+        '<x y=">"',
+        "&#",
+        "<p>",
+        "<a b=\"'>\" c='",
+        '=""',
+        "='' ",
+        "=",
+        ">",
+        '"',
+        "'",
+        "-->",
+        "</title",
+        "a" * 70,
+    ),
 )
-STEPS = 6  # searches of a character at most: for `<`, for `>` from before and behind a quote that never ends, and others
+STEPS = (
+    6  # searches of a character at most: for `<`, for `>` from before and behind a quote that never ends, and others
+)
 
 
 def steps_of(source: str) -> int:
