@@ -18,7 +18,7 @@ from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
 from dam_sync.config.secrets import Reference, located, open_secret_file, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel
-from dam_sync.config.spelling import Spelt, settled
+from dam_sync.config.spelling import for_service, settled
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
@@ -276,13 +276,13 @@ def _settled(node: Json, place: KeyPath = ()) -> Json:
     service is given, which reads numbers in texts, and what selects the assets of a wave."""
     if len(place) == 3 and place[0] == "waves" and place[2] == "select":
         return node
+    if len(place) == 2 and place[0] in ("source", "target") and place[1] in ("options", "auth"):
+        return for_service(node)
     if isinstance(node, dict):
         return {key: _settled(value, (*place, key)) for key, value in node.items()}
     if isinstance(node, list):
         return [_settled(value, (*place, index)) for index, value in enumerate(node)]
-    given = place[:1] in (("source",), ("target",)) and place[1:2] in (("options",), ("auth",))
-    number = isinstance(node, Spelt) and not isinstance(node.taken, bool)
-    return str(node) if given and number else settled(node)
+    return settled(node)
 
 
 def job_of_keys(data: Mapping[str, Json], path: Path, kinds: Mapping[str, Connector]) -> JobConfig:

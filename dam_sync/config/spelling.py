@@ -37,6 +37,16 @@ def settled(given: Json) -> Json:
     return [settled(value) for value in given] if isinstance(given, list) else given
 
 
+def for_service(given: Json) -> Json:
+    """Keys and values for a service, which reads numbers in texts: numbers as they are spelt, flags as YAML takes
+    them."""
+    if isinstance(given, Spelt):
+        return given.taken if isinstance(given.taken, bool) else str(given)
+    if isinstance(given, dict):
+        return {key: for_service(value) for key, value in given.items()}
+    return [for_service(value) for value in given] if isinstance(given, list) else given
+
+
 def without_spelling(taken: Json) -> Json:
     """Without the classes by which the parser remembers a part of the spelling."""
     if isinstance(taken, bool) or taken is None:
