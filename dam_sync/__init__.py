@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Unsupported,
         WorkerLost,
         WorkersGone,
+        WrongClock,
     )
     from dam_sync.model.run_options import RunOptions
     from dam_sync.report.report import Report
@@ -88,6 +89,7 @@ __all__ = [
     "Unsupported",
     "WorkerLost",
     "WorkersGone",
+    "WrongClock",
     "connect",
 ]
 _MODULES = {

@@ -21,7 +21,7 @@ from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
 from dam_sync.model.connector import Connector
-from dam_sync.model.exposure import MEANINGS, ExposureRule
+from dam_sync.model.exposure import COMMANDS, LIFTED_FOR, MEANINGS, ExposureRule, Purpose
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Service
 from dam_sync.services import built_in
@@ -105,6 +105,7 @@ def sections() -> dict[str, str]:
         "topics": "".join(f"- `{name}`: {summary}\n" for name, summary in topics().items()),
         "transforms": _transforms(),
         "exposure": _exposure(),
+        "exposure-purposes": _exposure_purposes(),
         "exit-codes": _exits(),
         "errors": _errors(),
         "kinds": _table(("Kind", "What it is"), [(f"`{kind.name}`", kind.summary) for kind in kinds]),
@@ -165,7 +166,18 @@ def _transforms() -> str:
 
 
 def _exposure() -> str:
-    return _table(("Rule", "The asset is"), [(f"`{rule.value}`", MEANINGS[rule]) for rule in ExposureRule])
+    rows = [(f"`{rule.value}`", MEANINGS[rule], ", ".join(_purposes(rule))) for rule in ExposureRule]
+    return _table(("Rule", "The asset is", "Lifted for"), rows)
+
+
+def _purposes(rule: ExposureRule) -> list[str]:
+    return [purpose.value for purpose in Purpose if purpose in LIFTED_FOR[rule]]
+
+
+def _exposure_purposes() -> str:
+    lifted = {purpose: sum(purpose in LIFTED_FOR[rule] for rule in ExposureRule) for purpose in Purpose}
+    rows = [(purpose.value, COMMANDS[purpose], f"{lifted[purpose] or 'none'}") for purpose in Purpose]
+    return _table(("Purpose", "Commands", "Rules that can be lifted"), rows)
 
 
 def _service(kind: Connector) -> str:

@@ -20,7 +20,7 @@ from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.copies import note_compared
-from dam_sync.engine.guards.lost_state import known_marks
+from dam_sync.engine.guards.lost_state import known_marks, target_now
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
@@ -32,7 +32,7 @@ from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.report import sentences
 from dam_sync.report.report import Report
 from dam_sync.store.candidates import Candidates
-from dam_sync.store.note_keys import UNDECIDED, window_key
+from dam_sync.store.note_keys import HELD_BACK, UNDECIDED, window_key
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("source", "target", "how", "reason", "decision")
@@ -79,6 +79,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         await refuse_before_run(context, adopting=True)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
+        looked = target_now(context)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
         _refuse_decisions(decisions.links, candidates, asked.decisions)
@@ -89,8 +90,10 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
                 await note_compared(context, kept)
+            await kept.set_meta(HELD_BACK, adopted.held)
             behind = await _keep(store, kept, candidates, run.id)
-            await known_marks(kept)
+            await known_marks(kept, looked)
+            await kept.accept_rows()
             await _list_again(kept)
             if behind:
                 await _list_everything(kept, job)
@@ -104,19 +107,24 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
 
 
 async def _keep(found: SqlStore, kept: SqlStore, candidates: Candidates, run: int) -> bool:
-    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset. This
-    run has listed it: it does not count as gone. What was parked without a link is tried again by the next run. Returns
-    whether the target lacks files of a linked asset."""
+    """Copy the links of certain matches in chunks, to bound memory, and record the file name of each linked asset, and
+    the containers of the source that its link was made with. This run has listed it: it does not count as gone. What
+    was parked without a link is settled, or tried again if the next run has to write to it. Returns whether there is
+    such a one."""
     matches, behind = candidates.matches(certain=True), False
     while batch := list(islice(matches, AT_ONCE)):
         links = await found.links([match.source for match in batch])
+        members = await found.members_of(sorted(links))
+        await kept.keep_members_of({asset: members.get(asset, frozenset()) for asset in links})
         async with TaskGroup() as group:
             for match in batch:
                 if (link := links.get(AssetId(match.source))) is not None:
                     group.start(kept.put_link, link, run)
                     group.start(kept.reserve_name, match.filename.casefold(), match.source)
-        await kept.retry_assets(sorted(links))
-        behind = behind or any(not link.source_revision for link in links.values())
+        to_write = {asset for asset, link in links.items() if not link.source_revision}
+        await kept.retry_assets(sorted(to_write))
+        await kept.settle_linked(links.keys() - to_write)
+        behind = behind or bool(to_write)
     return behind
 
 
@@ -162,6 +170,9 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
     report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
+    report.counts |= {"held back": adopted.held} if adopted.held else {}
+    report.notes.extend(sentences.about_held(adopted.held))
+    report.notes.extend(sentences.about_shown(adopted.to_hide, adopted.to_limit, adopted.accepted))
     report.notes.extend(sentences.about_linked(adopted.linked_targets))
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 

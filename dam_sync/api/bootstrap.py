@@ -21,7 +21,7 @@ from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, Deadline, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
-from dam_sync.http.urls import can_be_given, can_reach
+from dam_sync.http.urls import can_be_given, can_reach, one_spelling
 from dam_sync.mapping.compile import compile_reading
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.document import MappingDocument, MappingReading, read_mapping, reading_of
@@ -37,6 +37,7 @@ from dam_sync.model.probed import Account
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.service_time import RunTime
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.services import discover
 from dam_sync.store.rows import Run
@@ -63,6 +64,7 @@ class BothSides:
     source_schema: Schema
     target_schema: Schema
     shared: SharedTarget
+    time: RunTime
 
 
 @dataclass(slots=True)
@@ -112,6 +114,7 @@ async def connect(
     may_write: Callable[[], None] | None = None,
     attempts: int | None = None,
     shared: SharedTarget = UNSHARED,
+    time: RunTime | None = None,
 ) -> Service:
     """One side of a job, not probed yet. Raises ConfigError if a secret does not resolve."""
     side = job.source if role == "source" else job.target
@@ -141,6 +144,8 @@ async def connect(
         processes=options.processes,
         shared=shared,
         hurries=lambda: options.stop_token.hurry,
+        time=time,
+        side=role,
     )
     return connector.connect(context)
 
@@ -169,7 +174,7 @@ def _rate_of(role: str, side: SideConfig, auth: AuthMethod | None, rates: JobRat
 
 def _identity(side: SideConfig, auth: AuthMethod | None) -> str:
     """What tells one credential from another; contains secrets."""
-    return json.dumps([side.kind, side.base_url, side.tenant_url, auth.model_dump(mode="json") if auth else None])
+    return json.dumps([side.kind, *_urls_of(side), auth.model_dump(mode="json") if auth else None])
 
 
 async def source_secret(job: JobConfig, options: RunOptions) -> str:
@@ -188,7 +193,12 @@ def _shared_name(side: SideConfig, auth: AuthMethod | None) -> str:
     password is never part of it, because it might be guessed from a digest."""
     user = _user_of(auth)
     given = user if any(user) or auth is None else auth.model_dump(mode="json")
-    return json.dumps([side.kind, side.base_url, side.tenant_url, given])
+    return json.dumps([side.kind, *_urls_of(side), given])
+
+
+def _urls_of(side: SideConfig) -> list[str]:
+    """The URLs of a side in one spelling, because a limit is that of the service, however a job writes its URL."""
+    return [one_spelling(url) for url in (side.base_url, side.tenant_url)]
 
 
 def _user_of(auth: AuthMethod | None) -> list[str]:
@@ -211,11 +221,12 @@ async def both_sides(
     budget, progress = budget or MemoryBudget(MEMORY_FOR_FILES), options.progress
     async with AsyncExitStack() as stack:
         options, shared = await stack.enter_async_context(sharing(job, options, read_only=may_write is None))
-        source = await connect(job, "source", options, budget, read_only=True)
+        time = RunTime.of(options.clock)
+        source = await connect(job, "source", options, budget, read_only=True, time=time)
         stack.push_async_callback(source.close)
-        proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed)
+        proven = None if may_write is None else partial(_prove, may_write, shared.prove_claimed, time.refuse_wrong)
         mode = {"read_only": read_only, "planning": planning}
-        target = await connect(job, "target", options, budget, may_write=proven, shared=shared, **mode)
+        target = await connect(job, "target", options, budget, may_write=proven, shared=shared, time=time, **mode)
         stack.push_async_callback(target.close)
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
@@ -232,7 +243,7 @@ async def both_sides(
         progress.target_rates = partial(_rates_of, target, "target", options.rates)
         schema = await source.schema()
         await target.adopt_schema(schema)
-        yield BothSides(source, target, source_account, target_account, schema, await target.schema(), shared)
+        yield BothSides(source, target, source_account, target_account, schema, await target.schema(), shared, time)
 
 
 @asynccontextmanager
@@ -253,7 +264,8 @@ async def connected(
         target = _dry(sides, options) if dry else sides.target
         accounts = sides.source_account, sides.target_account
         schemas = sides.source_schema, sides.target_schema
-        yield ConnectedJob(sides.source, target, *accounts, *schemas, sides.shared, job, crosswalk, budget, document)
+        common = sides.shared, sides.time
+        yield ConnectedJob(sides.source, target, *accounts, *schemas, *common, job, crosswalk, budget, document)
 
 
 def _prove(*proofs: Callable[[], None]) -> None:
@@ -295,6 +307,7 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
             deletions=policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace),
         ),
         clock=options.clock,
+        time=opened.time,
         contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
         target_contents=_contents(opened, opened.target, 0, options),
         pulls=pulls_of(job, opened.source, opened.target),

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +30,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
 from dam_sync.engine.guards.copies import FirstLook
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.engine.guards.one_library import HINT, POSSIBLE_HINT, overlap_between, overlap_by_ip_address
@@ -56,13 +56,13 @@ from dam_sync.model.probed import Account, undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
 from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
-MOST_SKEW = timedelta(minutes=5)
 BOTH = "source and target"
 CONTAINERS = 5_000  # containers of the source searched for those that the mapping selects
 SHOWN = 3
@@ -251,6 +251,7 @@ async def _about_state(job: JobConfig, options: RunOptions, sides: CheckedSides)
         yield CheckResult("state", f"{job.state_name}{named}")
         async with existing_store(job, options.clock, read_only=True, storage=options.storage) as store:
             links, runs = await store.link_count(), await store.runs(at_most=1)
+            changed = await store.changed_rows()
         sides.linked = links > 0
         other = next((row.job for row in runs if row.job != job.name), "")
         for message in about_writer(job.state_name, other, job.name):
@@ -259,6 +260,8 @@ async def _about_state(job: JobConfig, options: RunOptions, sides: CheckedSides)
         for finding in CheckResult.of("state", error):
             yield finding
         return
+    if changed:
+        yield CheckResult("state", about_changed_rows(changed), ROWS_HINT, SafetyStop.exit_code)
     export, ended = last_export(job), runs[0].ended_at if runs else None
     if links and (export is None or (ended is not None and export < ended)):
         when = "was never exported" if export is None else f"was exported before the last run, {instant_text(export)}"
@@ -366,7 +369,7 @@ def _about(role: str, account: Account, *, with_credential: bool) -> Iterator[Ch
     if role == "source" and account.total == 0:
         hint = f"{NOTHING_HINT}, run with --accept-changes"
         yield CheckResult("source sight", NOTHING_SEEN, hint, exit_code=SafetyStop.exit_code)
-    if abs(account.clock_skew) > MOST_SKEW:
+    if abs(account.clock_skew) > MOST_OFF:
         hint = "set the clock of this computer; deltas and token lifetimes depend on it"
         yield CheckResult(f"{role} clock", against_ours(account.clock_skew), hint, exit_code=2)
     yield from (CheckResult(f"{role} notes", note) for note in account.notes_as(role))

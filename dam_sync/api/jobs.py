@@ -76,7 +76,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         stack.push_async_callback(store.close)
         state = await state_facts(store, plan)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave)
-        run, options = await _begun(store, job, options), await counting(store, options)
+        (run, accepted), options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await options.clock.sleep(RESUME_PAUSE)
@@ -84,6 +84,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             opened = await _connected(stack, store, run, job, options)
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
+            prepared.tallies.accept(accepted)
             await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
             await under_lease(store, run.id, options.clock, _admitted(prepared, options))
@@ -160,8 +161,9 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         opened = await stack.enter_async_context(connected(job, options, dry=True, planning=True))
         refuse_unmarked(opened.crosswalk)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
-        run = replace(await _begun(store, job, options), started_at=options.clock.now())
-        context = run_context_of(opened, store, run, options)
+        run, accepted = await _begun(store, job, options)
+        context = run_context_of(opened, store, replace(run, started_at=options.clock.now()), options)
+        context.tallies.accept(accepted)
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
         await settle_given_up(context)
@@ -201,11 +203,11 @@ async def _planned(context: RunContext) -> None:
             raise
 
 
-async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
-    """The run to execute: the interrupted one, or a new one."""
+async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> tuple[Run, Sequence[str]]:
+    """The run to execute: the interrupted one, or a new one; and what was accepted for it."""
     await refuse_in_between(store, options.only)
-    await refuse_half_rolled_back(store, options)
-    return await store.begin(job.name, "only" if options.only else "run")
+    accepted = await refuse_half_rolled_back(store, options)
+    return await store.begin(job.name, "only" if options.only else "run"), accepted
 
 
 async def verify_job(

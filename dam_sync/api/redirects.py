@@ -26,6 +26,7 @@ from dam_sync.model.hosts import is_loopback
 from dam_sync.model.public_link import Redirect, is_page
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.report import sentences
 from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
 from dam_sync.report.redirects import RedirectReport
 from dam_sync.store.redirect_list import Probed, RedirectList
@@ -72,7 +73,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         context = run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
         await refuse_other_services(context)
         found = stack.enter_context(closing(RedirectList(folder / "links.db")))
-        report = RedirectReport(job=job.name)
+        report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.tallies.accepted))
         if Operation.PUBLIC_LINKS in opened.source.capabilities:
             await LinkReader(context, found).read()
         else:

@@ -33,6 +33,7 @@ from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import agreed, counted
+from dam_sync.report import sentences
 from dam_sync.report.rollback import RollbackReport
 from dam_sync.store.note_keys import window_key
 from dam_sync.store.rollbacks import rollback_command, rollback_of
@@ -44,6 +45,7 @@ RUNS = ("run", "only")  # commands that write to the target
 COLUMNS = ("asset", "target", "what", "reason")
 RESUMED_NOTE = "the rollback was resumed: what was undone before it was interrupted is not counted again"
 LIMIT_HINT = "--max-deletes {number} allows it; --dry-run compares every asset with the target before"
+ALLOWED_NOTE = "--max-deletes {} let {} go to the trash; `max_deletes` of the job is {}"
 LIMIT_NOTE = "the rollback itself would stop: {}. --max-deletes {} allows it"
 
 
@@ -141,6 +143,13 @@ class _Undoing:
         found = f"{number:,} of {counted(linked, 'asset')} would be moved to the trash of the target"
         return f"{found}, more than {asked} {limit.limit} allows"
 
+    def _allowed(self, number: int) -> list[str]:
+        """What --max-deletes allowed and the job does not."""
+        usual = self.opened.job.policy.max_deletes
+        if not number or not self.asked.max_deletes or limit_of(usual).allows(number, self.linked):
+            return []
+        return [ALLOWED_NOTE.format(self.asked.max_deletes, counted(number, "asset"), usual)]
+
     def _limit(self) -> DeletionPolicy:
         """How many assets may go to the trash; raises ConfigError."""
         return limit_of(self.asked.max_deletes or self.opened.job.policy.max_deletes)
@@ -171,6 +180,8 @@ class _Undoing:
             calls=dict(context.target.calls),
         )
         report.over = self._too_many(undoing) if context.dry else ""
+        report.notes.extend(sentences.about_accepted(context.tallies.accepted))
+        report.notes.extend([] if context.dry else self._allowed(undoing.counts[TRASHED]))
         report.notes.extend(await self._notes(undoing))
         report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])
         report.done = undoing.is_done

@@ -148,6 +148,6 @@ def adopt(
         ways = f"{field} {'--by-file' if by_file else ''}".strip()
         files = {"listed": csv_file, "decided": decisions}
         output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
-        return 4 if report.counts.get("ambiguous") else 0
+        return 4 if report.counts.get("ambiguous") or report.counts.get("held back") else 0
 
     execute(output, act, writes=True, recorded="" if dry_run else f"status {shlex.quote(str(job))}")

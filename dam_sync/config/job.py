@@ -26,7 +26,7 @@ from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
 from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.exposure import ExposureRule, Waiver, Waivers
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 
@@ -89,13 +89,14 @@ class ExposureConfig(StrictModel):
     container_widened: Waiver | None = None
     sensitive_widened: Waiver | None = None
     reopened_by_repair: Literal[Waiver.ACCEPT] | None = None
+    reopened_by_rollback: Literal[Waiver.ACCEPT] | None = None
     login_dropped: Literal[Waiver.ACCEPT] | None = None
 
     @property
-    def waivers(self) -> Mapping[ExposureRule, Waiver]:
+    def waivers(self) -> Waivers:
         """Those given."""
         given = {rule: getattr(self, rule.value) for rule in ExposureRule}
-        return {rule: waiver for rule, waiver in given.items() if waiver is not None}
+        return Waivers({rule: waiver for rule, waiver in given.items() if waiver is not None})
 
 
 class ConflictConfig(StrictModel):

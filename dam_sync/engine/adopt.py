@@ -4,8 +4,9 @@ An asset is matched by our marker, by the marker that a job in the other directi
 that holds its id, or by name, size and digest of its file.
 A link records the draft of the source asset as if it had been written, so that the next run has nothing to do;
 where the target asset differs from that draft, the paths are reported and `run --repair` brings them in line. Terms and
-containers that the target lacks are not recorded: their ids are not known before a run creates them. Attachments and
-newer versions that it lacks are not recorded either: the next run adds them.
+containers that the target lacks are not recorded: their ids are not known before a run creates them. Attachments, newer
+versions and relations that it lacks are not recorded either: the next run adds them. Of what decides who sees the
+asset, a link records what was seen wherever more people see it than the draft says: the next run hides or limits it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from dam_sync.engine.asset_labels import plain_text
-from dam_sync.engine.compare import differences, with_everybody
+from dam_sync.engine.compare import differences, hidden_instead, with_everybody
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, fresh_versions, kept_versions
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.files import pair_files
+from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
 from dam_sync.engine.pipeline import Pipeline
-from dam_sync.engine.removals.parts import ATTACHMENTS, version_key, without_attachments
+from dam_sync.engine.relations import hides_relations
+from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, version_key, without_attachments
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
@@ -31,15 +35,18 @@ from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
-from dam_sync.model.asset import Asset, Draft, FileRef, digest_of
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, fingerprint
+from dam_sync.model.exposure import EXPOSURE, Purpose
 from dam_sync.model.run_options import MATCHING
 from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import LinkRow, Outcome, Work
 
 AT_ONCE = 500  # target assets whose links are looked up together
+TO_HIDE, TO_LIMIT = f"{EXPOSURE}: to be hidden", f"{EXPOSURE}: to be limited"
+"""Among the paths that differ: more people see the asset than the job says."""
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
 
 
@@ -65,13 +72,19 @@ class MatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
-    """The result of matching. unmatched: source assets without a counterpart, by reason; linked_before,
-    linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
-    assets with our marker that have no link and that no source asset matches."""
+    """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
+    which the next run changes; accepted: assets by exposure rules by which the job accepts that; held: matched assets
+    that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by
+    reason; linked_before, linked_targets: assets of the source and marked ones of the target that have a link from
+    before; unclaimed: target assets with our marker that have no link and that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
+    to_hide: int
+    to_limit: int
+    accepted: Mapping[str, int]
     ambiguous: int
+    held: int
     unmatched: Mapping[str, int]
     linked_before: int
     linked_targets: int
@@ -90,11 +103,18 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()
+    await _record_relations(context, candidates)
     await _find_linked(context, candidates)
+    undecided, held = await _undecided(context, candidates, ways.decisions), candidates.sources_because_of(EXPOSURE)
+    differs = Counter(path for match in candidates.matches(certain=True) for path in match.differs)
     return MatchSummary(
         certain=candidates.counts(),
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
-        ambiguous=len(await _undecided(context, candidates, ways.decisions)),
+        to_hide=differs[TO_HIDE],
+        to_limit=differs[TO_LIMIT],
+        accepted=dict(sorted(worker.accepted.items())),
+        ambiguous=len(undecided - held),
+        held=len(undecided & held),
         unmatched=dict(worker.unmatched.most_common()),
         linked_before=worker.linked_before + context.progress.unchanged,
         linked_targets=candidates.linked(),
@@ -107,6 +127,26 @@ async def _undecided(context: RunContext, candidates: Candidates, decisions: Dec
     """Source assets without a link that match assets of the target, and that nobody decided about."""
     found = {match.source for match in candidates.matches(certain=False)} | decisions.left
     return found - decisions.skipped - (await context.store.links(sorted(decisions.left))).keys()
+
+
+async def _record_relations(context: RunContext, candidates: Candidates) -> None:
+    """Leave out of the links the relations that are not at the target: both ends are known now."""
+    matches, lacking = candidates.matches(certain=True), list[CandidateMatch]()
+    while batch := list(islice(matches, AT_ONCE)):
+        links = await context.store.links([match.source for match in batch])
+        for match in batch:
+            link, actual = links.get(AssetId(match.source)), candidates.by_id(match.target)
+            if link is None or actual is None or not link.relations or hides_relations(actual):
+                continue
+            others = await context.store.links([AssetId(other) for _, other in link.relations])
+            there = {(relation.kind, str(relation.target)) for relation in actual.relations}
+            targets = {source: other.target for source, other in others.items()}
+            held = tuple(pair for pair in link.relations if (pair[0], targets.get(AssetId(pair[1]))) in there)
+            if held != link.relations:
+                await context.store.put_link(replace(link, relations=held, source_revision=""), context.run.id)
+                lacking.append(replace(match, differs=(*match.differs, RELATIONS)))
+    for match in lacking:  # once nothing is read any more
+        candidates.put(match)
 
 
 async def _find_linked(context: RunContext, candidates: Candidates) -> None:
@@ -137,9 +177,11 @@ class KeepFilenames(FilenameAllocator):
 class MatchingWorker(Worker):
     """Reads and drafts as a run does; instead of writing it looks for the asset's counterpart."""
 
+    purpose: Purpose = Purpose.ADOPT
     candidates: Candidates = field(kw_only=True)
     ways: MatchOptions = field(kw_only=True)
     unmatched: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
 
     async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
@@ -159,6 +201,9 @@ class MatchingWorker(Worker):
         self.candidates.put(matches[0])
         return await Worker.draft(self, item)
 
+    async def _refuse_double(self, asset: Asset, marker: str) -> None:
+        """What the target has already is what an adoption looks for."""
+
     async def _back(self, work: Work, asset: Asset) -> Concluded | None:
         """What came from the target is matched with what it was made from."""
         return None
@@ -167,21 +212,36 @@ class MatchingWorker(Worker):
         """The link of the one counterpart."""
         if isinstance(item, Concluded):
             if item.outcome.action == "parked":
-                self.candidates.drop(item.work.asset)
-                self._unmatched(item.outcome.cause)
+                self._set_aside(item.work.asset, item.outcome.cause)
             return Written(item.work, item.outcome, item.asset)
         asset, drafted = item.asset, item.drafted
         (match,) = self._matches(asset)
         actual = self.candidates.by_id(match.target)
         assert actual is not None
         draft = self._named(drafted.draft, actual, asset)
-        schema, limits = self.context.target_schema, self.context.target.limits
-        placed = self._reads_placements(draft, actual)
-        found = differences(placed, with_everybody(self.context, actual, draft), schema, limits)
         link, parts = self._compared_files(asset, actual, self._link(asset, draft, actual))
-        paths = dict.fromkeys([*(one.path for one in found), *parts])
+        paths = dict.fromkeys([*self._differing(draft, actual), *parts])
+        self.accepted.update(accepted_rules(drafted.losses))
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
         return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
+
+    def _set_aside(self, asset: AssetId, cause: str) -> None:
+        """It cannot be written. What an exposure rule holds back keeps its match: it is at the target."""
+        held = [match for match in self.candidates.of(asset) if cause.startswith(EXPOSURE)]
+        self.candidates.drop(asset)
+        for match in held:
+            self.candidates.put(replace(match, certain=False, reason=cause))
+        self._unmatched(cause)
+
+    def _differing(self, draft: Draft, actual: Asset) -> list[str]:
+        """Paths at which the target asset differs from the draft."""
+        context = self.context
+        open_to = with_everybody(context, actual, draft)
+        placed = self._reads_placements(draft, actual)
+        found = differences(placed, open_to, context.target_schema, context.target.limits)
+        found += [] if draft.closed else hidden_instead(context, actual, draft)
+        wider = as_seen(context, draft, actual) != draft
+        return [*(one.path for one in found), *([TO_HIDE if draft.closed else TO_LIMIT] if wider else [])]
 
     def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:
         """The link without attachments of which the target has none with that name, and the parts in which files
@@ -251,13 +311,15 @@ class MatchingWorker(Worker):
         return replace(draft, filename=given)
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
-        target, policy, meant = self.context.target, self.context.policy, draft_to_json(recorded(draft, actual))
+        """Without a revision if the next run has to hide or limit the asset."""
+        seen = as_seen(self.context, draft, actual)
+        target, policy, meant = self.context.target, self.context.policy, draft_to_json(recorded(seen, actual))
         kept = kept_versions(asset, target.capabilities, policy)
         relations = fresh_relations(asset, None, self.context.target_schema)
         return LinkRow(
             source=asset.id,
             target=actual.id,
-            source_revision=asset.revision,
+            source_revision=asset.revision if seen == draft else "",
             source_fingerprint=fingerprint(asset),
             draft_fingerprint=digest_of(meant),
             filename=draft.filename,

@@ -12,7 +12,7 @@ from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.audience import RestrictionKind
-from dam_sync.model.canonical import canonical
+from dam_sync.model.canonical import canonical, told_apart
 from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.unicode_forms import nfc
@@ -177,17 +177,27 @@ def _held_texts(value: Value | None, field: Field | None, schema: Schema) -> lis
     return [text[:10] for text in texts] if field is not None and field.kind is FieldKind.DATE else texts
 
 
+def _texts_of_both(
+    expected: Value | None, now: Value | None, field: Field | None, schema: Schema
+) -> tuple[list[str], list[str]]:
+    """Both as texts, by which they are compared: terms of a tree that have one label are other ones."""
+    known = schema.vocabularies.get(field.vocabulary) if field is not None and field.vocabulary else None
+    if known is not None and known.hierarchical:
+        expected, now = told_apart(expected, now)
+    return _held_texts(expected, field, schema), _held_texts(now, field, schema)
+
+
 def is_added_to(expected: Value, have: Value | None, field: Field | None, schema: Schema) -> bool:
     """Whether a field has everything it should, and more: further values, or further languages."""
-    want, found = (frozenset(_held_texts(value, field, schema)) for value in (expected, have))
+    want, found = map(frozenset, _texts_of_both(expected, have, field, schema))
     several = isinstance(have, tuple | Localized)
     return several and want < found
 
 
 def field_differs(expected: Value, now: Value | None, field: Field | None, schema: Schema) -> bool:
     """Whether a field lacks something of what it should have, or has something else instead."""
-    same = _held_texts(expected, field, schema) == _held_texts(now, field, schema)
-    return not same and not is_added_to(expected, now, field, schema)
+    want, have = _texts_of_both(expected, now, field, schema)
+    return want != have and not is_added_to(expected, now, field, schema)
 
 
 def field_is_extra(expected: Value | None, now: Value | None, field: Field | None, schema: Schema) -> bool:
@@ -204,7 +214,7 @@ def _field_differences(
     for key, value in expected.items():
         field, now = schema.fields.get(key), actual.get(key)
         if field_differs(value, now, field, schema):
-            want, have = _held_texts(value, field, schema), _held_texts(now, field, schema)
+            want, have = _texts_of_both(value, now, field, schema)
             pattern = pattern_of(want, have, localized=_is_localized(value, now))
             yield Difference(f"fields.{key}", _cut(want), _cut(have), pattern=pattern)
 
@@ -215,7 +225,7 @@ def _field_extras(
     for key in sorted(written & actual.keys()):
         field, now = schema.fields.get(key), actual[key]
         if field_is_extra(expected.get(key), now, field, schema):
-            want, have = _held_texts(expected.get(key), field, schema), _held_texts(now, field, schema)
+            want, have = _texts_of_both(expected.get(key), now, field, schema)
             more = [text for text in have if text not in want]
             yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True, pattern=ADDED)
 
@@ -391,4 +401,4 @@ def defaults_of(context: RunContext, draft: Draft) -> Defaults:
     """What the target gives an asset of this draft by default."""
     groups = context.target.audience(draft).groups or frozenset()
     schema = context.target_schema
-    return Defaults(groups, schema.container_default, context.clock.now() if schema.always_released else None)
+    return Defaults(groups, schema.container_default, context.time.earliest() if schema.always_released else None)

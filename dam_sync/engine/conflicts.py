@@ -215,7 +215,7 @@ class Settler:
             rights = replace(rights, groups=draft.rights.groups)
         then = replace(draft, status=str(made.values.get("status", draft.status)), rights=rights)
         precision = self.context.target.limits.precision
-        return is_wider(audience(draft), audience(then), self.context.clock.now(), precision)
+        return is_wider(audience(draft), audience(then), self.context.time.earliest(), precision)
 
     def _newer(self, asset: Asset, actual: Asset) -> Newer:
         """By the modification dates of both assets, each on the clock of its service."""

@@ -12,7 +12,7 @@ from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, 
 from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
 from dam_sync.model.conflict import FILE, PLACEMENTS, ConflictRules
 from dam_sync.model.deletion_policy import DeletionPolicy
-from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.exposure import NOTHING_WAIVED, Waivers
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LEFT, LinkRow
@@ -37,7 +37,7 @@ class Policy:
     rotation: int | None = None
     drift: str = "tell"
     ledger: str = "values"
-    exposure: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
+    exposure: Waivers = NOTHING_WAIVED
     deletions: DeletionPolicy | None = None
 
 

@@ -113,6 +113,9 @@ class DryTarget(Service):
     async def find(self, marker: Marker) -> AssetId | None:
         return await self._target.find(marker)
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        return await self._target.look_for(marker)
+
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         return await self._target.find_partial(marker, journal, unmarked=unmarked)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
-from dam_sync.engine.guards.lost_state import is_marked, refuse_marks, whole
+from dam_sync.engine.guards.lost_state import is_marked, known_marks, refuse_marks, whole
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.capabilities import Feature
@@ -79,7 +79,8 @@ class FilenameAllocator:
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
             refuse_marks(context, marked)
-            await context.store.set_meta(MARKS_KNOWN, True)
+            await known_marks(context.store, until)
+            context.target_looked_through = True
         await context.store.set_meta(NAMES_KNOWN, instant_text(until))
         self.fresh = True
 

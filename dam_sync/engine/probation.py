@@ -42,7 +42,7 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     Those that stay are completed; those that wait for a decision are parked; those that are gone are parked and
     returned. Safe to repeat.
     """
-    now = context.clock.now()
+    now = context.time.earliest()
     stays = now - context.target.limits.probation
     if not (await context.store.on_probation(stays if due else None)).number:
         return []

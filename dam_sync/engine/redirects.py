@@ -12,7 +12,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, StopRequested
-from dam_sync.model.exposure import ExposureRule, Waiver, link_widenings
+from dam_sync.model.exposure import ExposureRule, Purpose, link_widenings
 from dam_sync.model.public_link import EXPIRES, LinkWidening, Redirect, counterpart, is_signed, plain_url
 from dam_sync.model.service import Published, Service
 from dam_sync.store.redirect_list import RedirectList
@@ -96,7 +96,7 @@ class LinkReader:
     def _widened(self, source: Asset, target: Asset, *, closed: bool) -> tuple[LinkWidening, ...]:
         """The rules by which a new link that opens without a login lets in more people than see the asset, here or
         there, as both are now. closed: whether the job keeps the asset hidden at the target, whatever is seen of it."""
-        service, now = self.context.target, self.context.clock.now()
+        service, now = self.context.target, self.context.time.earliest()
         until = target.rights.expires_at if service.capabilities.links.dates else None
         found = [
             LinkWidening(one.rule, side)
@@ -123,7 +123,8 @@ def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
     accept, and note by which rules the others were let through. Judged by the responses of the links where they were
     asked, else by what the services say of theirs."""
     source, target = context.source.capabilities.links, context.target.capabilities.links
-    accepted = {rule for rule, waiver in context.policy.exposure.items() if waiver is Waiver.ACCEPT}
+    waivers = context.policy.exposure
+    accepted = {rule for rule in ExposureRule if waivers.accepts(rule, Purpose.PUBLISH)}
     after = ""
     while page := found.page(after, PAGE):
         after = page[-1].old

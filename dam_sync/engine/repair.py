@@ -27,7 +27,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
-from dam_sync.model.exposure import EXPOSURE, ExposureRule, Waiver, is_wider
+from dam_sync.model.exposure import EXPOSURE, ExposureRule, Purpose, is_wider
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
@@ -182,7 +182,7 @@ class Repairer:
         if not self._shows_more(left, then):
             return patch, []
         rule = ExposureRule.REOPENED
-        if self.context.policy.exposure.get(rule) is Waiver.ACCEPT:
+        if self.context.policy.exposure.accepts(rule, Purpose.REPAIR):
             return patch, [Loss(EXPOSURE, f"{rule.value} accepted")]
         rights = self._with_closing_dates(left, then)
         cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
@@ -206,7 +206,9 @@ class Repairer:
 
     def _shows_more(self, now: Draft, then: Draft) -> bool:
         target = self.context.target
-        return is_wider(target.audience(now), target.audience(then), self.context.clock.now(), target.limits.precision)
+        return is_wider(
+            target.audience(now), target.audience(then), self.context.time.earliest(), target.limits.precision
+        )
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""

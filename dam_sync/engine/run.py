@@ -14,6 +14,7 @@ from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.copies import refuse_copies
+from dam_sync.engine.guards.doubles import forget_reported
 from dam_sync.engine.guards.exposure import retry_exposed
 from dam_sync.engine.guards.lost_state import refuse_lost_state
 from dam_sync.engine.guards.mass_deletion import (
@@ -401,6 +402,7 @@ async def close_run(context: RunContext, outcome: Json) -> None:
         await keep_disappearance(context, whole=await listed_all(context))
         await context.store.keep_members(without=TARGET)
         await advance(context)
+        await forget_reported(context)
         if context.wave is not None:
             await context.wave.note_run(context.store, context.run.id)
     await context.store.finish(run.id, outcome)

@@ -26,6 +26,7 @@ from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import MOVING, Progress, RunOptions, StopToken
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
+from dam_sync.model.service_time import RunTime
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
 from dam_sync.model.values import Person, instant_text
 from dam_sync.store.note_keys import PHASE
@@ -89,6 +90,7 @@ class RunContext:
     target_account: Account
     policy: Policy
     clock: Clock
+    time: RunTime  # by which assets are shown and removed
     contents: Contents  # of the source's files
     target_contents: Contents
     pulls: Pulls
@@ -111,6 +113,7 @@ class RunContext:
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
+    target_looked_through: bool = False  # by this process: it has no asset of ours without a link, or it was accepted
     used_up: StopRequested | None = None  # why no call is sent any more: a budget of calls
 
     @property
@@ -183,8 +186,9 @@ class RunContext:
     async def lag_left(self) -> float:
         """Seconds for which the target's index may still be behind earlier runs; 0 if there were none."""
         last = await self.last_ended()
-        since = (self.clock.now() - last).total_seconds() if last is not None else None
-        return 0.0 if since is None else max(0.0, self.target.limits.lag.total_seconds() - since)
+        since = (self.time.earliest() - last).total_seconds() if last is not None else None
+        lag = self.target.limits.lag.total_seconds()
+        return 0.0 if since is None else min(lag, max(0.0, lag - since))  # the clock of that run may have been ahead
 
     async def last_ended(self) -> datetime | None:
         """When an earlier run, or an earlier part of this one, may have written last; None if there were none. Of one

@@ -11,6 +11,7 @@ from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
+from dam_sync.engine.guards.doubles import CreateGuard
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
@@ -32,6 +33,7 @@ from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
+from dam_sync.model.exposure import Purpose
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
@@ -64,7 +66,9 @@ class Worker:
     compared: bool = False  # whether the target's lists were compared with those of the last run
     ahead: dict[AssetId, KnownAssets] = field(default_factory=dict)  # of assets that were claimed and are not read yet
     trashed: bool | None = None  # whether anything was removed before; None: not asked yet
+    purpose: Purpose = Purpose.MOVE  # what its assets are drafted for
     missing: MissingMonitor = field(init=False)
+    doubles: CreateGuard = field(init=False)
     way_back: WayBack = field(init=False)
     writer: AssetWriter = field(init=False)
     origins: SourceTerms = field(init=False)
@@ -74,6 +78,7 @@ class Worker:
     def __post_init__(self) -> None:
         context, known = self.context, self.context.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
+        self.doubles = CreateGuard(context)
         self.way_back = WayBack.of(context.target, context.target_account)
         self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
@@ -222,7 +227,7 @@ class Worker:
             return Concluded(work, refused, asset)
         if verdict:
             drafted = await self._placed(asset, drafted)
-        exposure = judge(self.context, asset, drafted, link, await self._containers())
+        exposure = judge(self.context, asset, drafted, link, await self._containers(), self.purpose)
         if exposure.parked is not None:
             await remember_release(self.context, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)
@@ -255,6 +260,8 @@ class Worker:
         """The draft with a free file name, and its terms and containers created. Raises Conflict, Unsupported before
         anything is created if the asset will be parked."""
         asset, drafted = item.asset, item.drafted
+        if item.link is None and not item.work.begun:
+            await self._refuse_double(asset, marker)
         if drafted.new_terms:
             self.terms.refuse_unmakeable(drafted.new_terms)
             await self.containers.refuse_unmakeable(drafted.draft.placements)
@@ -272,6 +279,10 @@ class Worker:
         bare = bare_names(asset, draft, self.context)
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
+
+    async def _refuse_double(self, asset: Asset, marker: str) -> None:
+        """Raises SafetyStop for an asset that the target has already."""
+        await self.doubles.refuse_double(asset.id, marker)
 
     async def _terms(self, new: Sequence[tuple[str, Term]]) -> dict[TermKey, Term]:
         """The target's terms for those that it lacks by this name: renamed, or created."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 import httpx
@@ -16,14 +17,15 @@ from dam_sync.http.client_config import ClientConfig
 from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_request
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.exchange import RawResponse
-from dam_sync.http.failures import Untrusted
+from dam_sync.http.failures import LeadsInside, NotSent, Untrusted
+from dam_sync.http.hosts import ASK, inside
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
-from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, refusal_of
+from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, is_absolute, refusal_of
 from dam_sync.model.errors import ContractBroken, DamSyncError, Rejected, Transient, Unsupported
 from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
@@ -88,22 +90,25 @@ class Client:
         """Send no API call from now on that exceeds what is left of the allowance."""
         self._dispatcher.allowance = allowance
 
-    def link_for_others(self, request: Request) -> str:
+    async def link_for_others(self, request: Request) -> str:
         """The URL of a request that somebody else will send, if it needs neither a credential nor a header of ours;
-        otherwise empty. It is refused where `stream` would refuse it. Raises Rejected, ContractBroken."""
+        otherwise empty. It is refused where `stream` would refuse it, by the addresses that its name has now: what
+        others will find later is not known here. Raises Rejected, ContractBroken, Transient."""
         try:
-            resolved = self._base_urls.of(request)
+            resolved = await self._resolved(request)
+            if resolved.api or request.headers or has_signed_headers(resolved.url):
+                return ""
+            await self._refuse_inside(resolved, request)
         except DamSyncError as problem:
             raise self._within(problem, request) from None
-        return "" if resolved.api or request.headers or has_signed_headers(resolved.url) else resolved.url
+        return resolved.url
 
     async def send(self, request: Request) -> Response:
         """Send a request and read the whole response. Redirects are followed for GET and HEAD."""
         try:
             await self._admit(request)
-            response = await self._repeated(
-                request, self._base_urls.of(request), self._prepare(request), self._config.auth
-            )
+            resolved = await self._resolved(request)
+            response = await self._repeated(request, resolved, self._prepare(request), self._config.auth)
         except DamSyncError as problem:
             raise self._within(problem, request) from None
         reply = self._reply(request, response, of_write=not request.read_only)
@@ -121,7 +126,7 @@ class Client:
             await self._admit(request)
             more = {"accept-encoding": "identity", **ranged}
             prepared = prepared_request(request, self._config.clock.token, more, whole=False)
-            response = await self._repeated(request, self._base_urls.of(request), prepared, self._config.auth)
+            response = await self._repeated(request, await self._resolved(request), prepared, self._config.auth)
             try:
                 return HttpStream(response, offset, self._dispatcher, lambda problem: self._within(problem, request))
             except BaseException:
@@ -134,9 +139,28 @@ class Client:
         except DamSyncError as problem:
             raise self._within(problem, request) from None
 
+    def decision_time(self) -> datetime:
+        """The time by which it is decided whether somebody may see an asset already."""
+        time = self._config.time
+        return self._config.clock.now() if time is None else time.earliest()
+
     async def close(self) -> None:
         """Close every connection; safe to repeat."""
         await self._dispatcher.close()
+
+    async def _resolved(self, request: Request) -> ResolvedUrl:
+        """The URL of a request; one from a response is judged by what is known of the network of the service."""
+        if is_absolute(request.path):
+            await self._base_urls.locate(self._dispatcher.transport.farthest)
+        return self._base_urls.of(request)
+
+    async def _refuse_inside(self, resolved: ResolvedUrl, request: Request) -> None:
+        try:
+            reach = await self._dispatcher.transport.nearest(resolved.url, resolved.origin)
+        except OSError:
+            raise NotSent(f"the host name {resolved.host} is not known", hint="check the name server (DNS)") from None
+        if not resolved.networks.has(reach):
+            raise refusal_of(request)(inside(resolved.host), hint=ASK)
 
     async def _without_credential(self, request: Request) -> Response:
         """A token request on behalf of the authenticator."""
@@ -184,13 +208,14 @@ class Client:
         for _ in range(_REDIRECTS + 1):
             try:
                 response = await self._authorised(request, resolved, prepared, auth)
-            except Untrusted as problem:
+            except (Untrusted, LeadsInside) as problem:
                 if resolved.api or not request.asset:
                     raise
                 raise Rejected(problem.message, hint=problem.hint) from None  # a host that one asset's link leads to
             location = response.headers.get("location", "")
             if not (response.status in _MOVED and location and request.method in _FOLLOWED):
                 return self._judged(request, resolved, prepared, response)
+            await self._base_urls.locate(self._dispatcher.transport.farthest)
             target = self._base_urls.moved(resolved, location, request)
             if target.origin != resolved.origin or target.api != resolved.api:
                 prepared = prepared.elsewhere()

@@ -16,6 +16,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import Pace
+from dam_sync.model.service_time import RunTime
 
 ATTEMPTS = 6
 
@@ -29,7 +30,7 @@ class ClientConfig:
     retry_after: reads a pause in seconds from response headers (lower case) and the current time. attempts: maximum
     attempts of one request. headers: sent with every API call. transport: used instead of the network; the caller
     closes it. rate: shared with other clients of this credential; calls_per_day: of all of them together. processes:
-    that use the credential for one run.
+    that use the credential for one run. time, side: see `Context`.
     """
 
     service: str
@@ -51,6 +52,8 @@ class ClientConfig:
     rate: CredentialRate | None = None
     calls_per_day: int | None = None
     processes: int = 1
+    time: RunTime | None = None
+    side: str = ""
 
     @classmethod
     def of(
@@ -74,6 +77,8 @@ class ClientConfig:
             rate=context.rate,
             calls_per_day=context.calls_per_day,
             processes=context.processes,
+            time=context.time,
+            side=context.side,
         )
 
     @property

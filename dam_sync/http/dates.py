@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.values import Json, parse_instant
 
 
+@lru_cache(maxsize=16)
 def http_date(text: str) -> datetime | None:
     """An HTTP date (RFC 9110, 5.6.7); None for any other text."""
     try:

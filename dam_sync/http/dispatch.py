@@ -14,6 +14,7 @@ import structlog
 
 from dam_sync.http.bounds import BLOCK, READ_SECONDS
 from dam_sync.http.client_config import ClientConfig
+from dam_sync.http.dates import http_date
 from dam_sync.http.exchange import RawResponse, open_response
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.messages import Request
@@ -86,11 +87,12 @@ class RequestDispatcher:
         self._all_calls, self._processes = config.max_calls, config.processes
         config = config.own_part
         self._clock = config.clock
-        self._transport = direct(config.transport or NetworkTransport())
+        self.transport = direct(config.transport or NetworkTransport())
         self._is_own = config.transport is None
         self._connect_seconds = config.connect_seconds
         self._max_calls = config.max_calls
         self._may_write = config.may_write
+        self._time = config.time.services.get(config.side) if config.time is not None else None
         self._read_only = config.read_only
         self._retry_after = config.retry_after
         self._headers = {**_DEFAULTS, **{name.lower(): text for name, text in config.headers.items()}}
@@ -148,7 +150,7 @@ class RequestDispatcher:
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""
         if self._is_own:
-            await self._transport.aclose()
+            await self.transport.aclose()
 
     async def _publish(self, response: RawResponse) -> None:
         """Publish what was learned to the processes that share the rate. If that fails, the response is closed."""
@@ -161,7 +163,7 @@ class RequestDispatcher:
     async def _opened(self, outgoing: OutgoingRequest, permit: Permit | None) -> RawResponse:
         if permit is None:
             self.storage_calls += 1
-        response = await open_response(self._transport, outgoing)
+        response = await open_response(self.transport, outgoing)
         if permit is not None:
             permit.responded = self._clock.monotonic()
         return response
@@ -210,8 +212,16 @@ class RequestDispatcher:
             return pace
         return replace(pace, at_once=learned.learned, most_at_once=None if learned.settled else self._pace.most)
 
+    def _note_time(self, response: RawResponse, began: float) -> None:
+        """Learn what the clock of the service shows; not from a response that was kept on the way."""
+        shown = http_date(response.headers.get("date", ""))
+        if self._time is not None and shown is not None and "age" not in response.headers:
+            self._time.saw(shown, began)
+
     def _measure(self, response: RawResponse, permit: Permit, prepared: PreparedRequest) -> None:
         """Learn from the response to an API call."""
+        if self._time is not None:
+            self._note_time(response, permit.released)
         seconds = self._clock.monotonic() - permit.released
         self.responses += 1
         self.response_seconds += seconds
@@ -258,7 +268,7 @@ class RequestDispatcher:
         except FAILURES as problem:
             raise failure(problem, resolved.host) from None
         connect, read = self._connect_seconds, prepared.read_seconds
-        return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read)
+        return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read, resolved.networks)
 
     def _metered(self, source: BodyFactory) -> BodyFactory:
         async def blocks() -> AsyncGenerator[Block, None]:

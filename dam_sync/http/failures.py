@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import aiohttp
 import httpx
 
+from dam_sync.http.connector import RefusedAddress
+from dam_sync.http.hosts import ASK, THIS_HOST, inside
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
 
 FAILURES = (
@@ -35,10 +37,16 @@ class Untrusted(ConfigError):
     """No secure connection to a host; the request was not sent."""
 
 
+class LeadsInside(ContractBroken):
+    """A link leads to an address in a private network; the request was not sent."""
+
+
 def failure(problem: BaseException, host: str, *, responding: bool = False, proxy: str = "") -> DamSyncError:
     """The error for a failure, from the chain of its causes, because the outer exception types are not reliable. proxy:
     name of the proxy on the way to `host`."""
     causes = list(_causes(problem))
+    if (refusal := next((cause for cause in causes if isinstance(cause, RefusedAddress)), None)) is not None:
+        return _elsewhere(refusal, host)
     if not responding:
         if proxy and (refused := _refused(causes, host, proxy)) is not None:
             return refused
@@ -51,6 +59,17 @@ def failure(problem: BaseException, host: str, *, responding: bool = False, prox
         return ContractBroken(f"the request to {host} or its response is not valid HTTP ({type(problem).__name__})")
     doing = "while responding" if responding else "before responding"
     return Transient(f"the connection to {host} broke {doing} ({type(problem).__name__})")
+
+
+def _elsewhere(refusal: RefusedAddress, host: str) -> DamSyncError:
+    """The error for a name that leads to an address where no connection may lead."""
+    if refusal.networks != THIS_HOST:
+        return LeadsInside(inside(host), hint=ASK)
+    return Untrusted(
+        f"plain http to {host} is refused: the name leads to another host, so that the credential could be read on the "
+        "way",
+        hint="use https, or write the address 127.0.0.1",
+    )
 
 
 def _refused(causes: list[BaseException], host: str, proxy: str) -> DamSyncError | None:

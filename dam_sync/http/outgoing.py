@@ -12,8 +12,10 @@ from typing import Protocol, cast
 import httpx
 
 from dam_sync.http.bounds import PORTS, WRITE_SECONDS
+from dam_sync.http.hosts import ANYWHERE, Networks, Origin, Reach, reach_of
 from dam_sync.http.request_body import RequestBody
 
+NETWORKS = "networks"  # the extension of a request of httpx that says where the address of its host may be
 _POOL_SECONDS = 60.0
 _PLAIN_URL = re.compile(
     r"https?://[a-z0-9.-]+(?::[0-9]+)?(?:/[\w.~%!$&'()*+,;=:@/-]*)?(?:\?[\w.~%!$&'()*+,;=:@/?-]*)?", re.ASCII
@@ -22,16 +24,17 @@ _PLAIN_URL = re.compile(
 
 @dataclass(slots=True, repr=False)
 class OutgoingRequest:
-    """Headers, with names in lower case, are completed by the authentication method. proxy: name of the proxy it went
-    through, set by the transport."""
+    """Headers, with names in lower case, are completed by the authentication method. networks: where the address of the
+    host may be. proxy: name of the proxy it went through, set by the transport."""
 
     method: str
     url: str
-    origin: tuple[str, str, int]
+    origin: Origin
     headers: dict[str, str]
     body: bytes | RequestBody | None
     connect_seconds: float
     read_seconds: float
+    networks: Networks = ANYWHERE
     proxy: str = field(default="", init=False)
 
     @property
@@ -45,9 +48,8 @@ class OutgoingRequest:
         seconds = {"connect": self.connect_seconds, "read": self.read_seconds}
         timeouts = {**seconds, "write": WRITE_SECONDS, "pool": _POOL_SECONDS}
         body = self.body
-        request = httpx.Request(
-            self.method, self.url, headers=self.headers, content=body, extensions={"timeout": timeouts}
-        )
+        extensions = {"timeout": timeouts, NETWORKS: self.networks}
+        request = httpx.Request(self.method, self.url, headers=self.headers, content=body, extensions=extensions)
         if isinstance(body, RequestBody):
             request.stream = _AsBytes(body)  # httpx has wrapped it
         return request
@@ -77,7 +79,8 @@ def outgoing_of(request: httpx.Request) -> OutgoingRequest:
         headers.pop("transfer-encoding", None)  # the connection sets it
         body = cast("RequestBody", request.stream)
     seconds = timeout.get("connect"), timeout.get("read")
-    return OutgoingRequest(request.method, str(url), origin, headers, body, *seconds)
+    networks = request.extensions.get(NETWORKS, ANYWHERE)
+    return OutgoingRequest(request.method, str(url), origin, headers, body, *seconds, networks)
 
 
 class ResponseSource(Protocol):
@@ -113,6 +116,16 @@ class DirectTransport(httpx.AsyncBaseTransport):
     @abstractmethod
     async def send(self, outgoing: OutgoingRequest) -> ResponseSource:
         """Send a request and read the head of its response."""
+
+    async def farthest(self, url: str, origin: Origin) -> Reach:
+        """The network that a host is in by the farthest address that its name was seen to have; by the name alone where
+        it is not known here."""
+        return reach_of(origin[1])
+
+    async def nearest(self, url: str, origin: Origin) -> Reach:
+        """The network that a host is in by the nearest address that its name has now; by the name alone where it is not
+        looked up here. Raises OSError for a name that is not known."""
+        return reach_of(origin[1])
 
 
 class HttpxTransport(DirectTransport):

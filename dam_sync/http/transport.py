@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any
 
@@ -18,6 +19,8 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from dam_sync.http.bounds import BLOCK
+from dam_sync.http.connector import HostNames, connector_into
+from dam_sync.http.hosts import ANYWHERE, Networks, Origin, Reach, number_of, reach_of
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource, outgoing_of
 from dam_sync.http.proxies import Proxy, proxy_to
 from dam_sync.model.errors import ConfigError
@@ -29,24 +32,30 @@ class NetworkTransport(DirectTransport):
     """Connections of one client, made on first use inside the event loop. `tls` replaces the trusted certificates,
     `resolver` that of host names.
 
+    A request that may lead only into some networks has connections of its own, whose addresses are judged; not where it
+    goes through a proxy, which looks the name up and has to refuse what it must not reach.
+
     The extension `proxy` of a request of httpx is set to the name of the proxy it goes through. Raises ConfigError for
     an unusable proxy in the environment, otherwise errors of aiohttp.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None, resolver: AbstractResolver | None = None) -> None:
         self._tls, self._resolver = tls, resolver
-        self._session: aiohttp.ClientSession | None = None
-        self._proxies: dict[tuple[str, str, int], Proxy | None] = {}
+        self._sessions: dict[Networks, aiohttp.ClientSession] = {}
+        self._names_of: HostNames | None = None
+        self._proxies: dict[Origin, Proxy | None] = {}
 
     async def send(self, outgoing: OutgoingRequest) -> ResponseSource:
-        proxy = self._proxy(outgoing)
+        proxy = self._proxy(outgoing.origin, outgoing.url)
+        networks = outgoing.networks if proxy is None else ANYWHERE
         by: dict[str, Any] = {}
         if proxy is not None:
             outgoing.proxy = proxy.name
             by = {"proxy": proxy.url, "proxy_headers": proxy.headers}
-        if self._session is None:
-            self._session = _session(self._tls or tls_context(), self._resolver)
-        response = await self._session.request(
+        if (session := self._sessions.get(networks)) is None:
+            session = _session(self._tls or tls_context(), networks, self._names)
+            self._sessions[networks] = session
+        response = await session.request(
             outgoing.method,
             URL(outgoing.url, encoded=True),  # unchanged, because signed ones break when they are quoted again
             headers=outgoing.headers,
@@ -66,14 +75,38 @@ class NetworkTransport(DirectTransport):
                 request.extensions["proxy"] = outgoing.proxy
         return httpx.Response(source.status, headers=list(source.raw_headers), stream=_Stream(source))
 
-    async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+    async def farthest(self, url: str, origin: Origin) -> Reach:
+        host = origin[1]
+        if host not in self._names.farthest and self._is_looked_up(url, origin):
+            with suppress(OSError):
+                await self._names.look_up(host, origin[2])
+        return max(reach_of(host), self._names.farthest.get(host, Reach.PUBLIC))
 
-    def _proxy(self, outgoing: OutgoingRequest) -> Proxy | None:
-        origin = outgoing.origin
+    async def nearest(self, url: str, origin: Origin) -> Reach:
+        found = [reach_of(origin[1])]
+        if self._is_looked_up(url, origin):
+            found += [reach_of(each["host"]) for each in await self._names.look_up(origin[1], origin[2])]
+        return max(found)
+
+    async def aclose(self) -> None:
+        for session in self._sessions.values():
+            await session.close()
+        if self._names_of is not None:
+            await self._names_of.inner.close()
+
+    @property
+    def _names(self) -> HostNames:
+        if self._names_of is None:
+            self._names_of = HostNames(self._resolver or aiohttp.DefaultResolver())
+        return self._names_of
+
+    def _is_looked_up(self, url: str, origin: Origin) -> bool:
+        """Whether the host is a name that is looked up here, not by a proxy."""
+        return number_of(origin[1]) is None and self._proxy(origin, url) is None
+
+    def _proxy(self, origin: Origin, url: str) -> Proxy | None:
         if origin not in self._proxies:
-            self._proxies[origin] = proxy_to(outgoing.url)
+            self._proxies[origin] = proxy_to(url)
         return self._proxies[origin]
 
 
@@ -137,10 +170,10 @@ def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
         ) from problem
 
 
-def _session(context: ssl.SSLContext, resolver: AbstractResolver | None) -> aiohttp.ClientSession:
+def _session(context: ssl.SSLContext, networks: Networks, names: HostNames) -> aiohttp.ClientSession:
     """Keeps no cookies, never retries, distinguishes a lost connection from one that was never made."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context, resolver=resolver),
+        connector=connector_into(networks, names, limit=0, keepalive_timeout=_KEEP_SECONDS, ssl=context),
         cookie_jar=aiohttp.DummyCookieJar(),
         middlewares=(_once,),
         auto_decompress=False,

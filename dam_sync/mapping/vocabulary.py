@@ -103,6 +103,8 @@ class TermIndex:
     def add_created(self, path: tuple[str, ...], term: Term) -> None:
         """Add a term that was created for this path, or that stands for it."""
         self.add(term)
+        if term.id and self.by_path(path) is None:  # the target calls it otherwise
+            self.call(term, path)
         for key, met in self.promised.pop(path, {}).items():
             self.found[key] = slim(term)
             if met.source:  # a text has no id by which another name of it could be recognized

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -16,6 +17,33 @@ def canonical(value: Value | None) -> list[str]:
         return []
     rows = value if isinstance(value, tuple) else (value,)
     return sorted({text for row in rows for text in _texts(row) if text})
+
+
+def told_apart(one: Value | None, other: Value | None) -> tuple[Value | None, Value | None]:
+    """Two values to be compared: terms of one label that are other ones by their ids have these behind the label. Where
+    one has no id, the label decides."""
+    ours, theirs = _ids_of(one), _ids_of(other)
+    twins = {label for label in ours.keys() & theirs.keys() if ours[label] != theirs[label]}
+    twins = {label for label in twins if "" not in ours[label] | theirs[label]}
+    return (_with_ids(one, twins), _with_ids(other, twins)) if twins else (one, other)
+
+
+def _ids_of(value: Value | None) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in value if isinstance(value, tuple) else (value,):
+        if isinstance(row, Term):
+            found.setdefault(row.label, set()).add(row.id)
+    return found
+
+
+def _with_ids(value: Value | None, labels: Container[str]) -> Value | None:
+    if isinstance(value, tuple):
+        return tuple(_with_id(row, labels) for row in value)
+    return None if value is None else _with_id(value, labels)
+
+
+def _with_id(row: Scalar, labels: Container[str]) -> Scalar:
+    return replace(row, label=f"{row.label} ({row.id})") if isinstance(row, Term) and row.label in labels else row
 
 
 def _texts(row: Scalar) -> Iterator[str]:

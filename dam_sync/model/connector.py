@@ -15,6 +15,7 @@ from dam_sync.model.limits import Limits, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, CredentialStore, Transport
 from dam_sync.model.service import Service
+from dam_sync.model.service_time import RunTime
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
 
 
@@ -51,6 +52,8 @@ class Context:
     shared: SharedTarget = field(default=UNSHARED, repr=False)  # with processes that write into the same target
     processes: int = 1  # that use this credential for the same run, each within its part of all limits
     hurries: Callable[[], bool] = lambda: False  # whether the run is to end soon
+    time: RunTime | None = None  # what both sides show of their clocks; None: ours is all there is
+    side: str = ""  # whether it is the source or the target
 
     def keep_waiting(self) -> None:
         """Called while a target is waited for that fetches a file. Raises StillFetching if the run is to end soon."""

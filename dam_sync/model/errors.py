@@ -106,6 +106,12 @@ class SafetyStop(DamSyncError):
     exit_code = 6
 
 
+class WrongClock(SafetyStop):
+    """Clocks differ, so that assets would be shown or removed at the wrong time."""
+
+    passing = True  # `watch` tries again
+
+
 class InternalError(DamSyncError):
     """A bug in dam-sync, not in a service.
 

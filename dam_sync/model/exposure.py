@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -29,7 +29,35 @@ class ExposureRule(StrEnum):
     CONTAINER = "container_widened"
     SENSITIVE = "sensitive_widened"
     REOPENED = "reopened_by_repair"
+    RETURNED = "reopened_by_rollback"
     LOGIN = "login_dropped"
+
+
+class Purpose(StrEnum):
+    """What for an asset is shown to people, or compared with who may see it."""
+
+    MOVE = "move"
+    REPAIR = "repair"
+    ROLLBACK = "rollback"
+    ADOPT = "adopt"
+    VERIFY = "verify"
+    CONFLICT = "conflict"
+    PUBLISH = "publish"
+
+
+COMMANDS: Mapping[Purpose, str] = {
+    Purpose.MOVE: "`plan`, `run` (also `--full`, `--plan`, `--only`, and what `errors --retry` puts back), `watch`, "
+    "`rehearse`: what the source says is written",
+    Purpose.REPAIR: "`run --repair`, and a rotation with `drift: repair`: what was changed at the target is written "
+    "again",
+    Purpose.ROLLBACK: "`rollback`, its preview, and `run --accept-changes` where it completes a rollback that is given "
+    "up: what a run wrote is taken back",
+    Purpose.ADOPT: "`adopt`: an asset that is at the target is linked",
+    Purpose.VERIFY: "`verify`: who sees an asset is compared",
+    Purpose.CONFLICT: "`conflicts --take target`, and a policy that keeps the value of the target",
+    Purpose.PUBLISH: "`redirects`: public links of moved assets are written",
+}
+"""The commands of each purpose, for the help."""
 
 
 class Waiver(StrEnum):
@@ -55,11 +83,23 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "everybody who sees the asset",
     ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` does not make it visible again "
     "unless this rule is accepted",
+    ExposureRule.RETURNED: "hidden or restricted by the run that is rolled back; `rollback` does not make it visible "
+    "to these people again unless this rule is accepted",
     ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all; its link at the "
     "target opens without one. `redirects` alone heeds this rule",
 }
-ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.LOGIN})
+ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
 """Rules that are accepted or not: there is nothing to be hidden instead."""
+OF_DRAFTS = frozenset({Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY, Purpose.PUBLISH})
+"""What the source and the mapping say of an asset is judged."""
+LIFTED_FOR: Mapping[ExposureRule, frozenset[Purpose]] = {
+    **dict.fromkeys(ExposureRule, OF_DRAFTS),
+    ExposureRule.REOPENED: frozenset({Purpose.REPAIR}),
+    ExposureRule.RETURNED: frozenset({Purpose.ROLLBACK}),
+    ExposureRule.LOGIN: frozenset({Purpose.PUBLISH}),
+}
+"""For which purposes a rule may be lifted: for no other does a waiver count. Nothing lifts a rule for a conflict: a
+value of the target that shows an asset to more people than the source does is never kept."""
 OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.UNRELEASED: ExposureRule.UNRELEASED,
     RestrictionKind.DENIED: ExposureRule.DENIED,
@@ -69,6 +109,24 @@ OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.SENSITIVE: ExposureRule.SENSITIVE,
 }
 BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal only if the same names are restricted
+
+
+@dataclass(frozen=True, slots=True)
+class Waivers:
+    """What a job says about the rules. The only way to learn whether a rule is lifted is to say what for."""
+
+    given: Mapping[ExposureRule, Waiver] = field(default_factory=dict)
+
+    def of(self, rule: ExposureRule, purpose: Purpose) -> Waiver | None:
+        """What the job says of a rule, as far as that counts for this purpose."""
+        return self.given.get(rule) if purpose in LIFTED_FOR[rule] else None
+
+    def accepts(self, rule: ExposureRule, purpose: Purpose) -> bool:
+        """Whether more people may see an asset by this rule and for this purpose."""
+        return self.of(rule, purpose) is Waiver.ACCEPT
+
+
+NOTHING_WAIVED = Waivers()
 
 
 @dataclass(frozen=True, slots=True)

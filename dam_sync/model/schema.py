@@ -108,6 +108,7 @@ class Schema:
     status_ways: Mapping[tuple[str, str], frozenset[str]] = field(
         default_factory=dict
     )  # by status before and after, in lower case: those that an asset has in between, if that takes several calls
+    status_hides: bool = True  # ordinary users see an asset in a visible status only; else a status is a plain value
     always_released: bool = False  # nobody sees an asset without a release date, so each gets one
     relation_kinds: frozenset[str] | None = None  # kinds of relation that it can store; None: any
     held_by: Mapping[str, frozenset[str]] = field(default_factory=dict)  # asset types that have a part; absent: all

@@ -206,6 +206,11 @@ class Service(ABC):
         """The asset that was created for this marker; waits for the lag of the index before it returns None."""
         raise Unsupported("cannot find by marker")
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """An asset with this marker, as the service shows it now: nothing is waited for. It may be in the trash.
+        Overridden where `find` waits. Raises InvalidValue for a marker that cannot be searched for."""
+        return await self.find(marker)
+
     def token_of(self, marker: Marker) -> str:
         """The token (see `Asset`) of an asset that is created for this marker; empty if the service leaves none."""
         return ""

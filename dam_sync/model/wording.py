@@ -46,5 +46,10 @@ def such_as(examples: Sequence[str], number: int) -> str:
 
 def against_ours(skew: timedelta) -> str:
     """How far another clock is ahead of this computer's: `is 0:15:00 behind ours`."""
+    return f"is {apart_text(skew)} ours"
+
+
+def apart_text(skew: timedelta) -> str:
+    """How far one clock is ahead of another: `0:15:00 behind`, `0:15:00 ahead of`."""
     by = timedelta(seconds=round(abs(skew).total_seconds()))
-    return f"is {by} {'behind' if skew < timedelta(0) else 'ahead of'} ours"
+    return f"{by} {'behind' if skew < timedelta(0) else 'ahead of'}"

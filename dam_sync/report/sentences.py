@@ -241,6 +241,34 @@ def about_partial_creates(number: int) -> list[str]:
     return [f"{assets} left incomplete by an earlier run, and {fate}"] if number else []
 
 
+def about_held(number: int) -> list[str]:
+    """Matches that an exposure rule holds back."""
+    if not number:
+        return []
+    assets = counted(number, "source asset is", "source assets are")
+    return [
+        f"{assets} at the target and not linked, because more people see {agreed(number, 'it', 'them')} there: accept "
+        "or close the rule in the job file, then adopt again; a run stops until then"
+    ]
+
+
+def about_shown(to_hide: int, to_limit: int, accepted: Mapping[str, int]) -> list[str]:
+    """Adopted assets that more people see at the target than the job says, or than at the source: these by rule."""
+    kinds = (
+        (to_hide, "visible at the target and the job closes {}", "hides"),
+        (to_limit, "shown to more people at the target than the job says", "limits"),
+    )
+    notes = []
+    for number, fact, verb in kinds:
+        if number:
+            them, matched = agreed(number, "it", "them"), counted(number, "matched asset is", "matched assets are")
+            notes.append(f"{matched} {fact.format(them)}: the next run {verb} {them}")
+    for rule, number in accepted.items():
+        matched = counted(number, "matched asset is", "matched assets are")
+        notes.append(f"{matched} seen by more people than at the source, which the job accepts: {rule}")
+    return notes
+
+
 def about_adopted(differing: int, ambiguous: int) -> list[str]:
     """Matches that a person should review."""
     notes = []
@@ -248,7 +276,8 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
         notes.append(
             f"{differing:,} of the matched target assets {agreed(differing, 'differs', 'differ')} from what a run "
             "would write: `verify JOB` shows where, `run JOB --repair` brings them in line, a normal run adds missing "
-            "attachments and leaves the rest as it is"
+            "attachments, file versions and relations, to such an asset also missing terms and containers, and leaves "
+            "the rest as it is"
         )
     if ambiguous:
         notes.append(

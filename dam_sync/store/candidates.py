@@ -82,6 +82,15 @@ class Candidates(ScratchDatabase):
         differs = to_text(list(match.differs))
         self._db.execute("INSERT OR REPLACE INTO matched VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, differs))
 
+    def of(self, source: str) -> list[CandidateMatch]:
+        """The matches of a source asset."""
+        return list(self._matches("source = ?", source))
+
+    def sources_because_of(self, reason: str) -> set[str]:
+        """Source assets that are not certain for a reason that begins so."""
+        chosen = "SELECT source FROM matched WHERE NOT certain AND substr(reason, 1, ?) = ?"
+        return {source for (source,) in self._db.execute(chosen, (len(reason), reason))}
+
     def drop(self, source: str) -> None:
         """Forget the matches of a source asset."""
         self._db.execute("DELETE FROM matched WHERE source = ?", (source,))
@@ -95,8 +104,11 @@ class Candidates(ScratchDatabase):
 
     def matches(self, *, certain: bool) -> Iterator[CandidateMatch]:
         """Every match of that kind, in the order of source ids."""
-        chosen = "SELECT * FROM matched WHERE certain = ? ORDER BY source, target"
-        for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (certain,)):
+        return self._matches("certain = ?", certain)
+
+    def _matches(self, which: str, value: str | bool) -> Iterator[CandidateMatch]:
+        chosen = f"SELECT * FROM matched WHERE {which} ORDER BY source, target"
+        for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (value,)):
             paths = tuple(from_text(differs))
             yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
 

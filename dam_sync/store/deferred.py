@@ -110,6 +110,21 @@ class MemberRepository(Repository):
         if read:
             await self._write(job)
 
+    async def keep_members_of(self, found: Mapping[AssetId, frozenset[Placement]]) -> None:
+        """These assets are in these containers and in no others, and nothing is to be written of that: later readings
+        are compared with it. Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            known = _readings(c)
+            read = {"first_read": min(known.base, known.ended), "last_read": known.ended}
+            for asset, placements in found.items():
+                c.execute(delete(MEMBER).where(MEMBER.c.asset == asset))
+                spots = [_spot(c, place) for place in placements]
+                _ADD_MEMBER.run_all(c, ({"asset": asset, "spot": spot, **read} for spot in spots))
+
+        if found:
+            await self._write(job)
+
     async def forget_members(self, prefix: str) -> None:
         """Forget memberships of assets whose ids begin with `prefix`; safe to repeat."""
         chosen = delete(MEMBER).where(MEMBER.c.asset.startswith(prefix, autoescape=True))

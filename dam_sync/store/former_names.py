@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
 from dam_sync.model import journal_names
 from dam_sync.model.values import Json
-from dam_sync.store.base import Repository, from_text
+from dam_sync.store.base import Repository, from_text, pieces
 from dam_sync.store.note_keys import TERM_NAMES
 from dam_sync.store.notes import put_note
 from dam_sync.store.runs import RUN_SCOPE
@@ -35,6 +35,25 @@ class FormerNames(Repository):
             put_note(c, TERM_NAMES, True)
 
         await self._write(job)
+
+    async def misplaced_terms(self, targets: Collection[str]) -> frozenset[tuple[str, str]]:
+        """Those of these terms of the target that were created for a path, without a parent; with that path as the last
+        release joined it."""
+        term = LEDGER.c.operation.startswith("term:", autoescape=True)
+
+        def job(c: Connection) -> frozenset[tuple[str, str]]:
+            found = set[tuple[str, str]]()
+            for some in pieces(targets):
+                rows = c.execute(select(LEDGER.c.target, LEDGER.c.changes).where(term, LEDGER.c.target.in_(some)))
+                made = ((target, (from_text(changes).get("term") or [None, None])[1] or {}) for target, changes in rows)
+                found |= {(target, "/".join(term["path"])) for target, term in made if _is_without_parent(term)}
+            return frozenset(found)
+
+        return await self._read(job)
+
+
+def _is_without_parent(term: Mapping[str, Json]) -> bool:
+    return len(term.get("path") or ()) > 1 and not term.get("parent")
 
 
 def _respelled(c: Connection, row: Mapping[str, Any]) -> str:

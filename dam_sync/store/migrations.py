@@ -268,7 +268,8 @@ def _objects(raw: sqlite3.Connection) -> frozenset[_Object]:
 def _substance(raw: sqlite3.Connection, kind: str, name: str, table: str, sql: str) -> str:
     match kind:
         case "table":
-            columns = raw.execute("SELECT name, dflt_value, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()
+            described = 'SELECT name, type, "notnull", pk, dflt_value, hidden FROM pragma_table_xinfo(?)'
+            columns = raw.execute(described, (name,)).fetchall()
             return f"{columns} {sorted(rule.upper() for rule in _RULES.findall(sql))}"
         case "index":
             known = 'SELECT "unique", partial FROM pragma_index_list(?) WHERE name = ?'

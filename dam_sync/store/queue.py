@@ -100,6 +100,7 @@ _PUT_BACK: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0},
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": ""},
 }
+_NOTHING_TO_DO: dict[str, Any] = {**_PUT_BACK, "state": "settled", "action": "unchanged", "passing": 0}
 _RECREATED = PreparedStatement(delete(REMOVAL).where(REMOVAL.c.source == bindparam("of")))
 _LOST = (
     "SELECT work.seq, work.asset, json_extract(loss.value, '$.rule') AS rule, work.action = 'parked' AS parked"
@@ -220,6 +221,19 @@ class WorkQueue(Repository):
     async def retry_assets(self, assets: Collection[str]) -> int:
         """Requeue these of the parked assets; returns how many."""
         return sum([await self._put_back(WORK.c.asset.in_(piece)) for piece in pieces(assets)])
+
+    async def settle_linked(self, assets: Collection[str]) -> None:
+        """These of the parked assets have a link now, and nothing is to be written; one that an attempt began is put
+        back into the queue. Safe to repeat."""
+
+        def job(c: Connection) -> None:
+            begun = begun_among(c, sorted(assets))
+            for several, values in ((begun, _PUT_BACK), (frozenset(assets) - begun, _NOTHING_TO_DO)):
+                for piece in pieces(several):
+                    c.execute(update(WORK).where(text(PARKED), WORK.c.asset.in_(piece)).values(**values))
+
+        if assets:
+            await self._write(job)
 
     async def _put_back(self, *chosen: Any) -> int:
         back = update(WORK).where(text(PARKED), *chosen).values(**_PUT_BACK)

@@ -169,6 +169,12 @@ class Counterpart:
         """Whether an earlier release took another term for this one: their labels, joined by a slash, are the same."""
         return self.part == TERM and self.origin != self.name and "/".join(self.origin) == "/".join(self.name)
 
+    @property
+    def may_be_misplaced(self) -> bool:
+        """Whether an earlier release may have created the term at the top, because it took another one for its
+        parent."""
+        return self.part == TERM and len(self.origin) > 1 and self.name == self.origin[-1:]
+
 
 @dataclass(frozen=True, slots=True)
 class ConflictRow:

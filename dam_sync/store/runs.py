@@ -28,6 +28,7 @@ from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run, wave_key
 from dam_sync.store.rollbacks import ROLLBACK
+from dam_sync.store.row_counts import compare_row_counts, keep_row_counts
 from dam_sync.store.rows import Run, RunRow
 from dam_sync.store.standing import ALIVE, HISTORY, MAINTENANCE
 from dam_sync.store.statements import PreparedStatement
@@ -60,6 +61,7 @@ class Runs(Repository):
                 if (live.id, live.beat_at) not in silent:
                     raise _busy(live)
             self._hold(c)
+            compare_row_counts(c)
             c.execute(update(RUN).where(*_held_by_another(self._database.holder)).values(owner=""))
             row = _unfinished(c, command)
             lease = self._lease()
@@ -120,6 +122,7 @@ class Runs(Repository):
             closed = {"state": "done", "ended_at": self._now(), "outcome": to_text(outcome), "owner": "", "pid": 0}
             c.execute(update(RUN).where(RUN.c.id == run, RUN.c.state != "done").values(closed))
             _clear(c, run)
+            keep_row_counts(c)
             self._release(c)
 
         await self._write(job)
@@ -136,6 +139,7 @@ class Runs(Repository):
             stopped = {"state": "stopped", "ended_at": self._now(), "owner": "", "pid": 0}
             if c.execute(update(RUN).where(mine).values(outcome=outcome, **stopped)).rowcount:
                 release_claims(c, untried=True)
+                keep_row_counts(c)
             self._release(c)
 
         await self._write(job)
@@ -154,7 +158,10 @@ class Runs(Repository):
             row = c.execute(select(RUN.c.command, RUN.c.started_at).where(mine)).first()
             if row is not None and not isinstance(why, str):
                 _note(c, {"command": row.command, "started": row.started_at, "ended": self._now(), **why})
-            return bool(c.execute(delete(RUN).where(mine)).rowcount)
+            withdrawn = bool(c.execute(delete(RUN).where(mine)).rowcount)
+            if withdrawn:
+                keep_row_counts(c)
+            return withdrawn
 
         if not await self._write(job):
             await self.stop(run, why)

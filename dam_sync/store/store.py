@@ -50,6 +50,7 @@ from dam_sync.store.probation import ProbationRepository
 from dam_sync.store.queue import WorkQueue
 from dam_sync.store.refused import RefusedRepository
 from dam_sync.store.reports import ReportRepository
+from dam_sync.store.row_counts import RowCountRepository
 from dam_sync.store.runs import Runs, let_go_of_runs, live_runs
 from dam_sync.store.server.workers import STILL, WorkerRepository
 from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
@@ -84,6 +85,7 @@ class SqlStore(
     CounterpartRepository,
     FormerNames,
     WaveRepository,
+    RowCountRepository,
     WorkerRepository,
     Ledger,
     JournalRepository,

@@ -15,6 +15,7 @@ from dam_sync.store.deletions import drop_trashed, move_to_trashed
 from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
 from dam_sync.store.runs import UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
@@ -33,7 +34,8 @@ _AGAIN: dict[str, Any] = {
 class Undone:
     """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
     undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
-    as it is. again: the next run reads the asset. left: what stays of it anyway, and why."""
+    as it is. again: the next run reads the asset. left: what stays of it anyway, and why. accepted: exposure rules by
+    which more people see it again."""
 
     source: str
     target: str
@@ -43,6 +45,7 @@ class Undone:
     unplaced: Sequence[Placement] = ()
     again: bool = False
     left: Sequence[tuple[str, str]] = ()
+    accepted: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,8 @@ class UndoRepository(Repository):
 
         def job(c: Connection) -> None:
             if row.rows:
-                detail = {"run": run, "rows": list(row.rows), **({"left": list(row.left)} if row.left else {})}
+                more = {"left": list(row.left), "accepted": list(row.accepted)}
+                detail = {"run": run, "rows": list(row.rows), **{key: some for key, some in more.items() if some}}
                 name, by = journal_names.UNDONE, self._database.run
                 append(c, LedgerRow(0, by, name, row.source, row.target, detail, now))
             c.execute(delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, row.target)))
@@ -157,7 +161,7 @@ class UndoRepository(Repository):
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))
-        await self._write(lambda c: c.execute(gone) and None)
+        await self._write(lambda c: recount_rows(c, lambda: c.execute(gone) and None))
 
 
 def _scope(run: int, target: str) -> str:

@@ -18,8 +18,7 @@ from ruamel.yaml import YAML
 from dam_sync.api.jobs import plan_job, run_job, verify_job
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.model.asset import Patch, Rights
-from dam_sync.model.exposure import ACCEPTED_ONLY, EXPOSURE, ExposureRule
-from tests.conformance.catalogue import SCHEMA, asset
+from dam_sync.model.exposure import EXPOSURE, ExposureRule
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Moved, asked_of, hurried, joined, moved, planned, receiver_of, tenant_of
 from tests.support.jobs.audience import DOWNLOAD, Seen, Sight, wider
@@ -27,56 +26,13 @@ from tests.support.jobs.folder_jobs import side_of
 from tests.support.jobs.library_edits import change_source, change_target, closes
 from tests.support.jobs.tenants import Pair
 from tests.support.libraries.every_feature import OWN_MARKS
+from tests.support.libraries.restricted import OF_DRAFTS, OPTIONS, WITHOUT_GROUPS, library, receiving
 from tests.support.pairs import ids, pairs
 from tests.support.services.profiles import profile_of
 
 PAIRS = pairs(1)
 IDS = ids(PAIRS)
 PUBLIC, BEFORE = frozenset({"public"}), datetime(2003, 1, 1, tzinfo=UTC)
-INTERNS = {"record": "group", "name": "interns"}
-NOBODYS = {"record": "group", "name": "Hidden", "opens": []}
-OPTIONS = {
-    "d_templates": {"restricted_security": "Hidden", "everybody": "public"},
-    "e_profiles": {"everybody": "public"},
-}
-"""What a service needs to be told to be able to hide an asset, and to know that everybody sees one."""
-CLOSING = {
-    "record": "profile",
-    "name": "Closed",
-    "type": "Photo",
-    "groups": ["staff"],
-    "release_date": "2099-01-01T00:00:00Z",
-}
-FOR_A_TIME = {"kind": "timed", "detail": "staff", "begin": "2001-01-01T00:00:00Z", "end": "2044-01-01T00:00:00Z"}
-WITHOUT_GROUPS = {"c_brandlibrary"}
-SILENT_ABOUT_FOLDERS = {"a_hypermedia"}  # no call shows who may see a folder (wire A 5.1)
-BOARD = {"record": "container", "kind": "folder", "path": ["Board"], "rights": {"groups": ["staff"]}}
-
-
-def library(source: str) -> list[dict[str, Any]]:
-    """An asset that everybody sees, and one for each way in which fewer do."""
-    later, before = "2045-06-01T00:00:00Z", "2003-01-01T00:00:00Z"
-    rights: dict[int, dict[str, Any]] = {
-        1: {},
-        2: {},
-        3: {"release_at": later},
-        4: {"expires_at": before},
-        5: {"groups": ["staff"]},
-        6: {"groups": ["staff"], "restrictions": [{"kind": "denied", "detail": "interns"}]},
-        7: {"restrictions": [FOR_A_TIME]},
-        8: {},
-    }
-    status = {2: "archived", 8: "draft"}
-    rows = [asset(number, rights=given, status=status.get(number, "published")) for number, given in rights.items()]
-    rows[0 if source in SILENT_ABOUT_FOLDERS else 4]["placements"] = [{"kind": "folder", "path": ["Board"]}]
-    for row in rows:
-        del row["fields"][OWN_MARKS]
-    board = {"rights": {}} if source in SILENT_ABOUT_FOLDERS else {}
-    return [*SCHEMA, INTERNS, NOBODYS, CLOSING, {**BOARD, **board}, *rows]
-
-
-def receiving() -> list[dict[str, Any]]:
-    return [*SCHEMA, INTERNS, NOBODYS, CLOSING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +132,7 @@ def test_nobody_sees_more_than_before_but_for_what_is_accepted(pair: Pair) -> No
 
 
 def test_what_is_written_closed_is_seen_by_nobody_until_it_is_accepted(pair: Pair) -> None:
-    rules = [rule.value for rule in ExposureRule]
-    with_policy(pair, **{rule: "close" for rule in rules if rule not in ACCEPTED_ONLY})
+    with_policy(pair, **dict.fromkeys(OF_DRAFTS, "close"))
     first = Looked.after_run(pair)
     closed = {row["rule"] for row in first.report["exposure"] if row["fate"] == "closed"}
     assert first.widened == set()
@@ -186,7 +141,7 @@ def test_what_is_written_closed_is_seen_by_nobody_until_it_is_accepted(pair: Pai
     assert exposure_differences(pair) == []
     again = Looked.after_run(pair)
     assert again.report["operations"] == {}
-    with_policy(pair, **dict.fromkeys(rules, "accept"))
+    with_policy(pair, **dict.fromkeys(OF_DRAFTS, "accept"))
     last = Looked.after_run(pair, full=True)
     accepted = {asset for asset, found in last.accepted.items() if found}
     assert last.state.parked.keys() == first.others
@@ -214,8 +169,7 @@ def test_a_restriction_that_is_added_later_is_carried_or_reported(pair: Pair) ->
 
 
 def test_what_was_hidden_and_somebody_opened_is_hidden_again_by_a_repair(pair: Pair) -> None:
-    rules = [rule.value for rule in ExposureRule if rule not in ACCEPTED_ONLY]
-    with_policy(pair, **dict.fromkeys(rules, "close"))
+    with_policy(pair, **dict.fromkeys(OF_DRAFTS, "close"))
     first = Looked.after_run(pair)
     hidden = closed_of(pair)
     if not hidden:

@@ -17,6 +17,7 @@ from dam_sync.api.adopt import Adoption, adopt_job, read_decisions
 from dam_sync.api.state_copies import job_export, job_import
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.values import Json
+from dam_sync.store.note_keys import ROW_COUNTS
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import Pair, any_pair, large_for, living, moved, planned, ran
 from tests.support.jobs.small_jobs import FastClock
@@ -104,6 +105,7 @@ def without_links(pair: Pair, number: int) -> list[str]:
         sources = [row[0] for row in state.execute("SELECT source FROM link ORDER BY source LIMIT ?", (number,))]
         for table, column in (("link", "source"), ("work", "asset"), ("name", "owner")):
             state.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(source,) for source in sources])
+        state.execute("DELETE FROM note WHERE key = ?", (ROW_COUNTS,))
         state.commit()
     return sources
 

@@ -82,6 +82,7 @@ def test_what_a_job_moved_is_not_moved_back_but_linked(tmp_path: Path, source: s
         assert linked["linked by marker of the other direction"] == len(twins)
         assert moved(back).twins == {copy: original for original, copy in twins.items()}
         again = ran(back)
+        assert again["operations"] == {}
         assert again["counts"]["created"] == 0
         assert moved(back).parked == {}
         assert sorted(living(back.target)) == before
@@ -96,6 +97,19 @@ def test_a_run_that_stopped_for_it_continues_once_adopt_linked_them(tmp_path: Pa
         assert counts["linked by marker of the other direction"] == len(twins)
         assert ran(back)["counts"]["created"] == 0
         assert sorted(living(back.target)) == before
+
+
+@pytest.mark.parametrize("target", ["c_brandlibrary", "e_profiles"])
+def test_what_was_linked_at_once_is_neither_read_again_nor_written(tmp_path: Path, target: str) -> None:
+    """The containers of the source list their members apart, and have other names than at the target."""
+    with there_and_back(tmp_path, "a_hypermedia", target) as (there, back):
+        before = [{**row} for row in back.target.assets]
+        linked = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption())).as_json()["counts"]
+        assert linked["linked by marker of the other direction"] == len(moved(there).twins)
+        again = ran(back)
+        assert again["operations"] == {}
+        assert not [note for note in again["notes"] if "read again" in note]
+        assert [{**row} for row in back.target.assets] == before
 
 
 def test_the_target_is_known_by_what_it_has_where_the_other_job_called_it_differently(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from dam_sync.model.errors import SafetyStop, StoreBusy
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.server.credentials import ServerCredentialStore
+from tests.simulation import test_adopted_visibility, test_exposure_waivers
 from tests.simulation.conftest import TRIED
 from tests.simulation.test_two_processes import both, taken_over
 from tests.support.pairs import EVERYTHING, KINDS
@@ -66,6 +67,21 @@ def _credentials(place: StateServer, folder: Path) -> ServerCredentialStore:
 
 def test_no_schedule_of_faults_leaves_a_trace(tmp_path: Path) -> None:
     assert scheduled(Simulation(tmp_path, pair_of(0), SEED), SCHEDULES).wrong == []
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        test_exposure_waivers.test_a_rollback_shows_nothing_again_but_by_the_rule_that_is_named_after_it,
+        test_adopted_visibility.test_an_adopted_asset_that_the_job_closes_is_hidden_by_the_next_run,
+        test_adopted_visibility.test_what_an_exposure_rule_holds_back_is_created_by_no_run,
+    ],
+    ids=["rollback", "adoption", "held back"],
+)
+def test_who_sees_an_asset_is_recorded_there_as_well(
+    tmp_path: Path, check: Callable[[Path, tuple[str, str]], None]
+) -> None:
+    check(tmp_path, ("e_profiles", "b_documents"))  # the containers of this source list their members apart
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

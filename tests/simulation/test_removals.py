@@ -20,6 +20,7 @@ from tests.support.pairs import EVERYTHING
 from tests.support.virtual.lying_listings import LIES, Lie, planted
 from tests.support.virtual.moves import Simulation
 from tests.support.virtual.removals import ASSETS, Removals, note_of, removing
+from tests.support.virtual.rollback_process import roll_back
 from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = {kind[0]: kind for kind in emulated_kinds()}
@@ -91,6 +92,16 @@ def test_a_target_that_removes_permanently_loses_one_asset_however_often_the_run
             with pytest.raises(SafetyStop, match="permanently") as stopped:
                 job.run()
             assert "deletes: none" in stopped.value.hint
+            assert len(job.target.assets) == ASSETS - 1
+
+
+def test_a_rollback_at_a_target_that_removes_permanently_loses_one_asset_however_often_it_is_repeated(
+    tmp_path: Path,
+) -> None:
+    with removing(tmp_path, (KINDS["b"], KINDS["a"]), variant="delete-purges") as job:
+        for _ in range(3):
+            with pytest.raises(SafetyStop, match="permanently"):
+                roll_back(job, 1)
             assert len(job.target.assets) == ASSETS - 1
 
 

@@ -70,6 +70,8 @@ def test_what_somebody_changed_stays_and_more_than_is_allowed_stops_before_anyth
         assert assets_of(job.target) == there
         report = roll_back(job, 1)
         assert (report.counts, stays(job)) == ({"moved to the trash": ASSETS - 1, "kept": 1}, {edited})
+        allowed = f"--max-deletes 100% let {ASSETS - 1} assets go to the trash; `max_deletes` of the job is 50%"
+        assert [note for note in report.notes if "--max-deletes" in note] == [allowed]
         assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
         assert assets_of(job.target).keys() == {edited}
         assert job.status()["now"]["rolled back"] == "run 1"
@@ -110,7 +112,9 @@ def test_a_target_that_suddenly_looks_empty_stops_the_rollback(tmp_path: Path) -
         with pytest.raises(SafetyStop, match="are gone"):
             roll_back(job, 1)
         assert job.links() == links
-        assert roll_back(job, 1, accept_changes=True).counts == {"gone already": ASSETS}
+        report = roll_back(job, 1, accept_changes=True)
+        assert report.counts == {"gone already": ASSETS}
+        assert [note for note in report.notes if "continued because changes are accepted" in note]
         assert job.links() == {}
 
 
@@ -189,7 +193,8 @@ def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
         RollbackProcess(job, 3).live(Fuse(Point("commit", "before", number // 2)))
         with pytest.raises(SafetyStop, match="the rollback of run 3 was interrupted"):
             job.run()
-        job.run(accept_changes=True)
+        notes = job.run(accept_changes=True).notes
+        assert [note for note in notes if "accepted: the rollback of run 3 was interrupted" in note]
         assert {row["result"] for row in job.status()["runs"]} == {"done"}
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -404,6 +404,7 @@ async def test_a_state_that_was_restored_from_a_backup_is_taken_for_an_import(
     assert await again.get_meta(IMPORTED) is None
     await again.close()
     execute(server, "CREATE TABLE restored AS TABLE store_version", "DROP TABLE store_version")
+    execute(server, "ALTER TABLE restored ALTER COLUMN version SET NOT NULL")
     execute(server, "ALTER TABLE restored RENAME TO store_version")
     read = await SqlStore.open(server, clock, read_only=True)
     await read.copy_to(tmp_path / "copy.db")
@@ -428,6 +429,19 @@ async def moved_tally(server: StateServer, clock: SetClock) -> object:
         await store.close()
 
 
+class Meddling(SetClock):
+    """The first look at the time is when somebody changes the schema: after it was compared."""
+
+    def __init__(self, server: StateServer, statement: str) -> None:
+        super().__init__()
+        self._server, self._statement = server, statement
+
+    def now(self) -> datetime:
+        statement, self._statement = self._statement, "SELECT 1"
+        execute(self._server, statement)
+        return super().now()
+
+
 async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: SetClock, tmp_path: Path) -> None:
     from dam_sync.store.server.store import restore
 
@@ -437,9 +451,9 @@ async def test_a_copy_that_differs_changes_nothing(server: StateServer, clock: S
     store = await SqlStore.open(tmp_path / "one.db", clock)
     await store.reserve_name("a.jpg", "x")
     await store.close()
-    execute(server, "CREATE RULE changing AS ON INSERT TO name DO ALSO UPDATE name SET owner = 'y'")
+    meddling = Meddling(server, "CREATE RULE changing AS ON INSERT TO name DO ALSO UPDATE name SET owner = 'y'")
     with pytest.raises(IntegrityError, match="the copy of the table name differs"):
-        restore(server, tmp_path / "one.db", clock, Storage())
+        restore(server, tmp_path / "one.db", meddling, Storage())
     execute(server, "DROP RULE changing ON name")
     again = await SqlStore.open(server, clock)
     assert await again.get_meta("old") == 1

@@ -51,3 +51,23 @@ async def test_of_a_term_that_was_only_begun_nobody_knows_which_it_is(store: Sql
     await store.respell_terms("terms")
     assert await journal.begun("term:topics:") == {"term:topics:Sea"}
     assert await journal.begun("former term:topics:") == {"former term:topics:Arts/Crafts"}
+
+
+async def test_terms_that_were_created_without_their_parent_are_known(store: SqlStore) -> None:
+    run_of = store.run_journal("terms")
+
+    async def record(term: Term) -> None:
+        with recording(WriteRecord(term.id, {"term": [None, value_to_json(term)]})):
+            await run_of.run(f"term:topics:{'/'.join(term.path)}", lambda: found(term), idempotent=True)
+
+    for term in (
+        Term("Sea", "1", ("A", "B", "Sea")),
+        Term("Wood", "2", ("A", "Wood"), parent="9"),
+        Term("A/B", "3", ("A/B",)),
+    ):
+        await record(term)
+    assert await store.misplaced_terms({"1", "2", "3", "4"}) == {("1", "A/B/Sea")}
+
+
+async def found(term: Term) -> Json:
+    return value_to_json(term)

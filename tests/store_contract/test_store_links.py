@@ -128,6 +128,21 @@ async def reading(store: SqlStore, *found: Membership, ends: bool = True) -> Non
         await store.end_members()
 
 
+@pytest.mark.parametrize("readings", [0, 1, 2])
+async def test_a_new_link_has_the_memberships_that_it_was_made_with(store: SqlStore, readings: int) -> None:
+    """readings: those that runs stored before, none of which had the asset where it is."""
+    for _ in range(readings):
+        await reading(store, Membership(BEST, (AssetId("a"),)), Membership(PRESS, (AssetId("z"),)))
+        await store.keep_members(without="target:")
+    for _ in range(2):
+        await store.keep_members_of({AssetId("a"): frozenset({PRESS}), AssetId("b"): frozenset()})
+    others = Membership(PRESS, (AssetId("z"),))
+    await reading(store, Membership(PRESS, (AssetId("a"),)), others)
+    assert await store.changed_members("", 10) == ([] if readings else ["z"])
+    await reading(store, Membership(BEST, (AssetId("a"), AssetId("b"))), others)
+    assert await store.changed_members("", 10) == (["a", "b"] if readings else ["a", "b", "z"])
+
+
 async def test_memberships_are_compared_with_the_last_stored_reading(store: SqlStore) -> None:
     both, one = Membership(PRESS, (AssetId("a"), AssetId("b"))), Membership(PRESS, (AssetId("a"),))
     await reading(store, both)

@@ -11,8 +11,9 @@ from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.correction import WHOLE, FailedValue
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.values import Json
 from dam_sync.store.reports import NewReport
-from dam_sync.store.rows import ConflictRow, CorrectionRow, LinkRow, Outcome
+from dam_sync.store.rows import ConflictRow, CorrectionRow, LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 from tests.support.state.clock_and_rows import SetClock, changed
@@ -96,6 +97,22 @@ async def test_conflicts_are_counted_without_being_read(store: SqlStore) -> None
     assert await store.conflict_counts() == (3, 2, 1)
     assert await store.conflict_counts(["1"]) == (1, 1, 0)
     assert await store.conflict_counts(["2", "9"]) == (2, 1, 1)
+
+
+async def test_what_was_parked_and_is_linked_needs_nothing_unless_an_attempt_began_it(store: SqlStore) -> None:
+    await parked(store, "7", FAILED)
+    await parked(store, "8", FAILED)
+    work = Work(0, AssetId("8"), "", begun=True)
+    await store.journal(work, 1).run("create", _made)
+    for _ in range(2):
+        await store.settle_linked(["7", "8", "9"])
+    assert await store.parked(limit=9) == []
+    run = await store.begin("museum", "run")
+    assert [work.asset for work in await store.claim(run.id, 9, LEASE)] == ["8"]
+
+
+async def _made() -> Json:
+    return "t8"
 
 
 async def test_a_correction_outlives_the_failure_and_is_removed_by_name(store: SqlStore) -> None:

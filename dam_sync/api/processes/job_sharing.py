@@ -9,12 +9,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.side import SideConfig
 from dam_sync.http.rates.shared import JobRates, SharedRates
+from dam_sync.http.urls import one_spelling
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.probed import Account
@@ -61,14 +61,8 @@ async def sharing(
 
 async def identify_target(shared: SharedTarget, job: JobConfig, target: Service, account: Account) -> None:
     """Say by which name all jobs know the target: what it is, where it is, and how it calls itself."""
-    urls = [_plain(url) for url in (job.target.base_url, job.target.tenant_url or "")]
+    urls = [one_spelling(url) for url in (job.target.base_url, job.target.tenant_url or "")]
     await shared.identify(json.dumps([job.target.kind, *urls, account.tenant]), target.limits.lag)
-
-
-def _plain(url: str) -> str:
-    """One spelling of it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}" if parts.netloc else url
 
 
 def credential_store_of(job: JobConfig, side: SideConfig, auth: AuthMethod | None, storage: Any) -> CredentialStore:

@@ -26,7 +26,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model.asset import Draft
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import ConfigError, StoreUnreachable, WorkerLost
+from dam_sync.model.errors import ConfigError, StoreUnreachable, WorkerLost, WrongClock
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.state_server import StateServer
@@ -59,6 +59,7 @@ class RunSettings:
     repair: bool = False
     rotation: Rotation | None = None
     planned: PlannedWork | None = None
+    accept_changes: bool = False
 
 
 async def open_worker(settings: RunSettings) -> WorkerOfRun:
@@ -83,6 +84,9 @@ async def open_worker(settings: RunSettings) -> WorkerOfRun:
         )
         options = await counting(store, options)
         opened = await stack.enter_async_context(connected(job, options, may_write=store.prove_held))
+        if not settings.accept_changes and (fault := opened.time.fault) is not None:
+            raise WrongClock(f"on {socket.gethostname()}, {fault.message}", hint=fault.hint)
+        opened.time.accept()
         if opened.crosswalk.digest != settings.mapping:
             hint = "the job file, its mapping and its tables must be the same on every host"
             raise ConfigError("the mapping of a worker is not that of the coordinator", hint=hint)

@@ -101,6 +101,7 @@ async def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -
             repair=context.repair,
             rotation=context.rotation,
             planned=context.planned and replace(context.planned, store=None),  # type: ignore[arg-type]
+            accept_changes=options.accept_changes,
         )
         return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, program())
 

@@ -72,7 +72,8 @@ def _without(row: tuple[str, str, dict[str, Json]]) -> tuple[str, str, dict[str,
 
 async def keep_rollback(store: SqlStore, report: Report, undone: RollbackReport) -> None:
     """Keep the report of a rollback: `report` has only sides and times."""
-    report.counts, report.notes, report.run = undone.counts, [*report.notes, *undone.notes], undone.by
+    report.counts, report.run = undone.counts, undone.by
+    report.notes = list(dict.fromkeys((*report.notes, *undone.notes)))
     report.losses = [
         LossLine(
             path=row["what"],

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.compare import Difference
+from dam_sync.engine.compare import Difference, is_seen_by_nobody
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.target_containers import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, digest_of
+from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
@@ -22,10 +23,12 @@ from dam_sync.model.exposure import (
     EXPOSURE,
     MEANINGS,
     ExposureRule,
+    Purpose,
     Waiver,
     Widening,
     audience_of,
     groups_text,
+    is_wider,
     widenings,
 )
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -34,6 +37,7 @@ from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
 
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
+NO_RELEASE = "no release date"
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
 
@@ -56,18 +60,25 @@ class ExposureJudgement:
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
-def judge(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known) -> ExposureJudgement:
+def judge(
+    context: RunContext,
+    asset: Asset,
+    drafted: Drafted,
+    link: LinkRow | None,
+    known: Known,
+    purpose: Purpose = Purpose.MOVE,
+) -> ExposureJudgement:
     """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
     placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
     status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
     draft = replace(drafted.draft, placements=placements, status=status)
     found = _found(context, asset, drafted, draft)
-    policy = context.policy.exposure
-    refused = [one for one in found if policy.get(one.rule) is not Waiver.ACCEPT]
+    waivers = context.policy.exposure
+    refused = [one for one in found if not waivers.accepts(one.rule, purpose)]
     losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
     if not refused:
         return ExposureJudgement(losses, status=status)
-    willing = link is not None or all(policy.get(one.rule) is Waiver.CLOSE for one in refused)
+    willing = link is not None or all(waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
     if willing and can_close(context):
         return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
     return ExposureJudgement(parked=_parked(refused, link, can_close(context)))
@@ -77,7 +88,7 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
     before = context.counterparts.present(link.draft, context.target_schema)
     known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
-    exposure = judge(context, asset, drafted, link, known)
+    exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
         seen = "seen by no more people than at the source"
         return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern="seen by more people")]
@@ -89,13 +100,52 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
-    allowed, there = context.target.audience(draft).groups, audience_of(actual)
-    hidden = there.hidden or there.restrictions or (there.release_at and there.release_at > context.clock.now())
+    allowed, there = context.target.audience(draft).groups, seen_audience(context, draft, actual)
     limited = there.groups is not None and allowed is not None and there.groups <= allowed
-    if hidden or limited:
+    if there.hidden or limited or (there.release_at and there.release_at > context.time.earliest()):
         return []
     seen = groups_text(there.groups)
     return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]
+
+
+def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
+    """Who sees an asset of the target, as it was read. What hides an asset elsewhere counts only where it does so at
+    this target: statuses and dates are plain values at some."""
+    as_draft = replace(draft, closed=False, rights=actual.rights)
+    dated, there = context.target.audience(as_draft), audience_of(actual)
+    hidden = there.hidden if context.target_schema.status_hides else ""
+    if not hidden and is_seen_by_nobody(actual):
+        hidden = NO_RELEASE
+    return replace(
+        there,
+        hidden=hidden,
+        release_at=there.release_at if dated.release_at is not None else None,
+        expires_at=there.expires_at if dated.expires_at is not None else None,
+    )
+
+
+def as_seen(context: RunContext, draft: Draft, actual: Asset) -> Draft:
+    """The draft with what is seen at the target in each part that decides who sees an asset, where more people see it
+    than the draft says: what a link may record of an asset that nothing was written to. Where fewer do, the draft."""
+    if draft.closed:
+        return replace(draft, closed=not seen_though_closed(context, draft, actual))
+    wanted, there, rights = context.target.audience(draft), seen_audience(context, draft, actual), draft.rights
+    if there.hidden:
+        return draft
+    status = (actual.substatus or actual.status) if wanted.hidden and draft.status else draft.status
+    groups = rights.groups if rights.groups and wanted.groups is not None else wanted.groups  # once they are written
+    wanted = replace(wanted, hidden="", groups=groups)
+
+    def wider(shown: Audience) -> bool:
+        return is_wider(wanted, shown, context.time.earliest(), context.target.limits.precision)
+
+    if wider(replace(wanted, groups=there.groups)):
+        rights = replace(rights, groups=actual.rights.groups)
+    if rights.release_at is not None and wider(replace(wanted, release_at=there.release_at)):
+        rights = replace(rights, release_at=actual.rights.release_at)
+    if rights.expires_at is not None and wider(replace(wanted, expires_at=there.expires_at)):
+        rights = replace(rights, expires_at=actual.rights.expires_at)
+    return replace(draft, rights=rights, status=status)
 
 
 def can_close(context: RunContext) -> bool:
@@ -112,7 +162,7 @@ def job_line(rules: Sequence[ExposureRule]) -> str:
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
-    if release is None or release <= context.clock.now() or ExposureRule.UNRELEASED.value not in parked.cause:
+    if release is None or release <= context.time.earliest() or ExposureRule.UNRELEASED.value not in parked.cause:
         return
     known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -125,9 +175,9 @@ async def retry_exposed(context: RunContext) -> None:
     if context.options.only:
         return
     store = context.store
-    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.items()), can_close(context)])
+    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.given.items()), can_close(context)])
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.clock.now()
+    come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
         causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
         if causes:
@@ -173,11 +223,17 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     return stop
 
 
+def accepted_rules(losses: Iterable[Loss]) -> list[str]:
+    """The rules that the operator accepted for an asset with these losses."""
+    rules = (loss.rule.partition(" ") for loss in losses if loss.path == EXPOSURE)
+    return [rule for rule, _, fate in rules if fate == ACCEPTED]
+
+
 def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
     decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
     visible = replace(draft, closed=False) if draft.closed else draft
     audience, limits = context.target.audience(visible), context.target.limits
-    return widenings(asset, draft, audience, decided, context.clock.now(), limits.precision)
+    return widenings(asset, draft, audience, decided, context.time.earliest(), limits.precision)
 
 
 def _loss(found: Widening, fate: str) -> Loss:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dam_sync.engine.run_context import RunContext
-from dam_sync.model.errors import SafetyStop
+from dam_sync.model.errors import SafetyStop, WrongClock
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible
 
@@ -22,6 +22,7 @@ class GuardFinding:
     hint: str
     full: bool = False
     named: str = ""
+    passing: bool = False  # it may be over by itself
 
 
 def empty_state(context: RunContext) -> str:
@@ -34,7 +35,8 @@ def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, 
     accepts an unreported finding."""
     if not (options.accept_changes or all(finding.full and options.full for finding in findings)):
         named = [finding.message + finding.named for finding in findings]
-        stop = SafetyStop(_list(named), hint=_hints(findings))
+        kind = WrongClock if all(finding.passing for finding in findings) else SafetyStop
+        stop = kind(_list(named), hint=_hints(findings))
         stop.public = _list([finding.message for finding in findings])
         raise stop
     return tuple(finding.message + finding.named for finding in findings)

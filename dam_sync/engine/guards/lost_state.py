@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.run_context import RunContext
@@ -10,8 +11,9 @@ from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
+from dam_sync.model.values import instant_text
 from dam_sync.model.wording import counted
-from dam_sync.store.note_keys import IMPORTED, MARKS_KNOWN
+from dam_sync.store.note_keys import IMPORTED, MARKS_KNOWN, MARKS_UNTIL
 from dam_sync.store.store import SqlStore
 
 LOST_HINT = (
@@ -26,15 +28,23 @@ async def refuse_lost_state(context: RunContext) -> None:
     store = context.store
     if not await store.get_meta(IMPORTED) and (await store.get_meta(MARKS_KNOWN) or await store.link_count()):
         return
+    until = target_now(context)
     refuse_marks(context, await _unlinked_marks(context))
-    await known_marks(store)
+    await known_marks(store, until)
+    context.target_looked_through = True
 
 
-async def known_marks(store: SqlStore) -> None:
-    """Record that the marked assets of the target are linked or were accepted."""
+async def known_marks(store: SqlStore, until: datetime) -> None:
+    """Record that the marked assets that the target had by then are linked or were accepted."""
     await store.set_meta(MARKS_KNOWN, True)
+    await store.set_meta(MARKS_UNTIL, instant_text(until))
     if await store.get_meta(IMPORTED):
         await store.set_meta(IMPORTED, False)
+
+
+def target_now(context: RunContext) -> datetime:
+    """The time at the target."""
+    return context.clock.now() + context.target_account.clock_skew
 
 
 async def _unlinked_marks(context: RunContext) -> int:

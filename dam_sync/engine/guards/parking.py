@@ -37,12 +37,15 @@ class ParkingMonitor:
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause
         self.parked += 1
-        if self.over or self.parked < FIRST or self.context.options.continue_parked:
+        if self.over or self.parked < FIRST or any(each.seq < work.seq for each in in_hand):
             return
-        if not any(each.seq < work.seq for each in in_hand):
-            self.tripped = outcome.cause
-            message = f"the first {self.parked} assets to write were all parked for the same cause: {outcome.cause}; "
-            hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
-            stop = SafetyStop(message + outcome.message, asset=work.asset, hint=hint)
-            stop.public = message.rstrip("; ")
-            raise stop
+        message = f"the first {self.parked} assets to write were all parked for the same cause: {outcome.cause}"
+        if self.context.options.continue_parked:
+            self.over = True
+            self.context.tallies.accept([f"{message} (--continue-parked)"])
+            return
+        self.tripped = outcome.cause
+        hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
+        stop = SafetyStop(f"{message}; {outcome.message}", asset=work.asset, hint=hint)
+        stop.public = message
+        raise stop

@@ -44,16 +44,17 @@ async def find_deletions(context: RunContext) -> None:
     if policy is None:
         await store.forget_deletions()
         return
-    listing = Listing(context.run.id, context.clock.now(), await _is_complete(context), _scope(context))
+    time = context.time
+    listing = Listing(context.run.id, time.latest(), await _is_complete(context), _scope(context))
     after = ""
     while page := await store.sightings(after, PAGE, listing.run if listing.complete else None):
         after = page[-1].source
         found = [(seen, deletion_of(seen, listing)) for seen in page]
         changed = [each for seen, each in found if each is not None and each != seen.known]
         await store.keep_deletions(changed, [seen.source for seen, each in found if each is None and seen.known])
-    context.due_by = listing.at
+    context.due_by = time.earliest()
     if _removes(context):
-        await _refuse_too_many(context, policy, listing.at)
+        await _refuse_too_many(context, policy, context.due_by)
 
 
 async def remove_deleted(context: RunContext, worker: Worker) -> None:

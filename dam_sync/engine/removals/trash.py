@@ -47,7 +47,7 @@ class TargetTrash:
         one that is gone although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
         journal = context.store.journal(work, context.run.id)
-        found_there = await self._held(asset)
+        found_there = await self.held(asset)
         actual = living(found_there)
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
@@ -57,7 +57,7 @@ class TargetTrash:
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
         elif found_there is None:
-            self._refuse_purged(link)
+            self.refuse_purged(link.target, link.source)
 
         async def call() -> Json:
             await context.target.remove(asset)
@@ -133,23 +133,23 @@ class TargetTrash:
 
     async def living(self, asset: AssetId) -> Asset | None:
         """The target asset; None if it is gone or in the trash."""
-        return living(await self._held(asset))
+        return living(await self.held(asset))
 
-    async def _held(self, asset: AssetId) -> Asset | None:
+    async def held(self, asset: AssetId) -> Asset | None:
         """The target asset, in the trash or not; None if it is gone."""
         try:
             return await self.context.target.fetch(asset)
         except NotFound:
             return None
 
-    def _refuse_purged(self, link: LinkRow) -> None:
+    def refuse_purged(self, target: str, source: str) -> None:
         """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
         shows its trash: the next one would be gone, too."""
         if not self.context.target.capabilities.reads(Feature.TRASH) or self.context.options.accept_changes:
             return
         raise SafetyStop(
-            f"{link.target} was to be moved to the trash of the target, and is not there: it was removed permanently",
-            asset=link.source,
+            f"{target} was to be moved to the trash of the target, and is not there: it was removed permanently",
+            asset=source,
             hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied "
             "the trash since, run again with --accept-changes",
         )

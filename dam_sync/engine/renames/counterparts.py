@@ -74,9 +74,12 @@ class Counterparts:
     async def load(cls, store: SqlStore, *, dry: bool, shared: SharedTarget = UNSHARED) -> Counterparts:
         """Those of earlier runs. dry: nothing is stored; shared: with other jobs that write into the target."""
         made, rows = cls(None if dry else store, shared=shared), await store.counterparts()
-        made.mixed_up = frozenset((row.scope, row.source) for row in rows if row.is_mixed_up)
+        suspects = {row.target for row in rows if row.may_be_misplaced}
+        misplaced = await store.misplaced_terms(suspects) if suspects else frozenset()
+        mixed_up = {row.key for row in rows if row.is_mixed_up or (row.target, "/".join(row.origin)) in misplaced}
+        made.mixed_up = frozenset((scope, source) for part, scope, source in mixed_up if part == TERM)
         for row in rows:
-            if not row.is_mixed_up:
+            if row.key not in mixed_up:
                 made._put(row)
         return made
 

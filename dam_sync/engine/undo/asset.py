@@ -14,15 +14,25 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.removals.trash import TargetTrash, changed_parts, made_again
+from dam_sync.engine.removals.trash import TargetTrash, changed_parts, living, made_again
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.decide import CHANGED, FIELDS, NO_OLDER, RIGHTS, WIDENS, Undo, link_before, undo_of
+from dam_sync.engine.undo.decide import (
+    CHANGED,
+    FIELDS,
+    NO_OLDER,
+    RIGHTS,
+    WIDENS,
+    Undo,
+    link_before,
+    undo_of,
+    unshown,
+)
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.errors import DamSyncError, NotFound
-from dam_sync.model.exposure import ExposureRule, Waiver, is_wider
+from dam_sync.model.exposure import ExposureRule, Purpose, is_wider
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
@@ -55,10 +65,12 @@ def later_write(run: int) -> Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class UndoneAsset:
-    """What became of an asset: one of the constants of this module, or empty if there was nothing to do."""
+    """What became of an asset: one of the constants of this module, or empty if there was nothing to do. shows: more
+    people see it again, which the job accepts."""
 
     fate: str
     obstacles: tuple[Obstacle, ...] = ()
+    shows: bool = False
 
 
 @dataclass(slots=True)
@@ -99,14 +111,16 @@ class AssetUndoer:
         """What would undo it, by the state alone."""
         link = await self.link_of(written)
         undo = undo_of(written, link, self.context.target.capabilities)
-        return undo if link is None else self._closed(undo, link, (), {})
+        return undo if link is None else self._closed(undo, link, await self._intents(written), {})
 
     def _closed(self, undo: Undo, link: LinkRow, meant: Sequence[Json], keep: Mapping[str, Obstacle]) -> Undo:
-        """The same without what would show the asset to more people."""
-        if undo.link is None or not self._widens(link, undo.link):
+        """The same without what would show the asset to more people, unless the job accepts that of a rollback."""
+        if undo.then is None or not self._widens(undo, meant):
             return undo
+        if self.context.policy.exposure.accepts(ExposureRule.RETURNED, Purpose.ROLLBACK):
+            return replace(undo, shows=True)
         closed = {**keep, **dict.fromkeys(VISIBLE, WIDENS)}
-        return undo_of(undo.written, link, self.context.target.capabilities, meant, closed)
+        return unshown(undo_of(undo.written, link, self.context.target.capabilities, meant, closed))
 
     async def link_of(self, written: WrittenAsset) -> LinkRow | None:
         """The link of the asset, or what was kept of it when it went to the trash."""
@@ -149,10 +163,15 @@ class AssetUndoer:
         return await journal.is_begun(journal_names.undo(operation))
 
     async def _living(self, written: WrittenAsset) -> Asset | None:
-        """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty."""
-        actual = await TargetTrash(self.context).living(AssetId(written.target))
+        """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty, or if a removal
+        that was begun did not leave the asset in its trash."""
+        trash = TargetTrash(self.context)
+        held = await trash.held(AssetId(written.target))
+        actual = living(held)
         if actual is None and not await self._begun(written):
             await self.missing.from_target()
+        elif held is None:
+            trash.refuse_purged(written.target, written.source)
         return actual
 
     async def _trash(self, written: WrittenAsset, actual: Asset | None) -> None:
@@ -201,7 +220,7 @@ class AssetUndoer:
         before = link_before(undo, link, self._uploaded_before(undo), name)
         await self._settle(undo, IN_TRASH if undo.trash else LINKED, before)
         fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
-        return UndoneAsset(fate, undo.obstacles)
+        return UndoneAsset(fate, undo.obstacles, undo.shows)
 
     async def _restored(self, undo: Undo, link: LinkRow) -> bool:
         """Take it out of the trash, once; whether it was there."""
@@ -240,12 +259,12 @@ class AssetUndoer:
         """What a dry run says of an asset in the trash, which cannot be compared before it is taken out."""
         undo = self._closed(undo, link, (), {})
         await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
-        return UndoneAsset(RESTORED, undo.obstacles)
+        return UndoneAsset(RESTORED, undo.obstacles, undo.shows)
 
     def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
         """Paths where the target has neither what was last written nor what was there before: somebody changed them."""
         states = [link, *([undo.link] if undo.link is not None else [])]
-        states += [replace(link, draft=state) for state in meant]
+        states += [replace(link, draft=state) for state in (undo.now, *meant) if state != link.draft]
         changed = [set(changed_parts(self.context, state, actual)) for state in states]
         return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
 
@@ -262,13 +281,13 @@ class AssetUndoer:
         key = path.removeprefix(FIELDS)
         return key != path and is_between(actual.fields.get(key), [draft.fields.get(key) for draft in drafts])
 
-    def _widens(self, now: LinkRow, then: LinkRow) -> bool:
-        """Whether the values before would show the asset to more people than it is shown to now."""
-        context = self.context
-        if context.policy.exposure.get(ExposureRule.REOPENED) is Waiver.ACCEPT:
-            return False
-        here, there = (context.target.audience(draft_from_json(each.draft)) for each in (now, then))
-        return is_wider(here, there, context.clock.now(), context.target.limits.precision)
+    def _widens(self, undo: Undo, meant: Sequence[Json]) -> bool:
+        """Whether the values before would show the asset to more people than it is shown to now, or than an attempt
+        that did not complete it may show it to."""
+        target, moment = self.context.target, self.context.time.earliest()
+        then = target.audience(draft_from_json(undo.then))
+        states = [target.audience(draft_from_json(state)) for state in (undo.now, *meant)]
+        return any(is_wider(now, then, moment, target.limits.precision) for now in states)
 
     async def _as_held(self, written: WrittenAsset, actual: Asset) -> tuple[Asset, bool]:
         """The asset as it was before an interrupted attempt made an older version current, which brings its own values
@@ -369,7 +388,8 @@ class AssetUndoer:
         rows = tuple(seq for seq in undo.rows if seq)
         again = self.again and fate in (UNLINKED, LINKED) and not undo.restore
         left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
-        done = Undone(written.source, written.target, rows, fate, link, places, again, left)
+        accepted = (ExposureRule.RETURNED.value,) if undo.shows else ()
+        done = Undone(written.source, written.target, rows, fate, link, places, again, left, accepted)
         await self.context.store.undone(self.listed.run, done)
 
 

@@ -13,6 +13,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Patch, Rights, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json, rights_to_json
+from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LEFT, LedgerRow, LinkRow
 from dam_sync.store.undo_list import EarlierFile, Obstacle, WrittenAsset
@@ -37,7 +38,8 @@ NO_RELATE = Obstacle("removed relations", "the target cannot write relations")
 NO_NAME = Obstacle("file names", "the target cannot rename assets")
 WIDENS = Obstacle(
     "status and rights",
-    "more people would see the asset; `policy: {exposure: {reopened_by_repair: accept}}` accepts it",
+    f"more people would see the asset again; `policy: {{exposure: {{{ExposureRule.RETURNED.value}: accept}}}}` "
+    "accepts it",
 )
 VERSIONS, ATTACHMENTS = frozenset({"version"}), frozenset({"attach"})
 NOTHING_KEPT: Mapping[str, Obstacle] = {}
@@ -53,7 +55,8 @@ class Undo:
     """What undoes the writes of one asset. link: as it was before the run, as far as its values are undone. trash: the
     run created the asset, or took it out of the trash; restore: the run removed it. versions: keys of the newest files,
     which the run added. detach: attachments that it added, as they were sent, by key. rows: numbers of the ledger rows
-    of which nothing stays."""
+    of which nothing stays. now, then: what the target has, and what it has once this is undone, as drafts in JSON; None
+    if the asset goes to the trash instead. shows: more people see it afterwards, which the job accepts."""
 
     written: WrittenAsset
     link: LinkRow | None = None
@@ -64,6 +67,9 @@ class Undo:
     detach: Mapping[str, Json] = field(default_factory=dict)
     obstacles: tuple[Obstacle, ...] = ()
     rows: tuple[int, ...] = ()
+    now: Json = None
+    then: Json = None
+    shows: bool = False
 
     @property
     def empty(self) -> bool:
@@ -99,7 +105,15 @@ def undo_of(
         detach=files.detach,
         obstacles=tuple(dict.fromkeys((*obstacles, *values.obstacles, *files.obstacles))),
         rows=tuple(seq for seq in seqs if seq not in stays),
+        now=values.now,
+        then=values.then,
     )
+
+
+def unshown(undo: Undo) -> Undo:
+    """The same without anything that decides who sees the asset, with the reason."""
+    patch = replace(undo.patch, status=None, rights=None, cleared=frozenset(), closed=None)
+    return replace(undo, patch=patch, obstacles=tuple(dict.fromkeys((*undo.obstacles, WIDENS))))
 
 
 def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple[Obstacle, ...]]:
@@ -116,9 +130,11 @@ def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """patch: from what the target has to what it had. before: the draft last written before the run. open: rows of
-    which something stays."""
+    """now, then: what the target has, and what it had; patch: from the one to the other. before: the draft last written
+    before the run. open: rows of which something stays."""
 
+    now: Json
+    then: Json
     patch: Patch
     before: Json
     open: set[int]
@@ -134,8 +150,8 @@ class _Values:
         able: Capabilities,
     ) -> _Values:
         now = link.draft
-        if meant:  # an interrupted attempt: the link is still that of the run before
-            for row in rows:
+        for row in rows:
+            if meant or row.operation == journal_names.HIDE:  # of an interrupted attempt the link says nothing yet
                 now = applied(now, values_of(row))
         held = before = now
         opened: set[int] = set()
@@ -149,7 +165,7 @@ class _Values:
             if not journal_names.is_repair(row.operation):  # a repair restored what was written before
                 before = applied(before, changes, back=True)
         patch = merge_patches([now, *meant], draft_from_json(held))
-        return cls(patch, before, opened, tuple(obstacles))
+        return cls(now, held, patch, before, opened, tuple(obstacles))
 
 
 def values_of(row: LedgerRow) -> dict[str, Json]:

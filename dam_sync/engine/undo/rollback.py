@@ -27,6 +27,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Conflict, DamSyncError, StopRequested
+from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LedgerRow, Work
@@ -39,6 +40,7 @@ UNDOING = "undoing"
 RELATED, UNRELATED, PLACED = "relations removed", "relations written again", "memberships returned"
 RENAMED = "renamed back"
 INCOMPLETE = "incomplete assets moved to the trash"
+SHOWN = f"of these shown to more people again, as `{ExposureRule.RETURNED.value}: accept` says"
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ class Rollback:
             undo = await undoer.planned(written)
             if undo.trash or undo.restore or not undo.empty:
                 fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
-                self._count(written, UndoneAsset(fate, undo.obstacles))
+                self._count(written, UndoneAsset(fate, undo.obstacles, undo.shows))
             elif undo.obstacles:
                 self.listed.keep(written.target)
                 self._count(written, UndoneAsset(KEPT, undo.obstacles))
@@ -145,6 +147,7 @@ class Rollback:
     def _count(self, written: WrittenAsset, done: UndoneAsset) -> None:
         if done.fate:
             self.counts[done.fate] += 1
+        self.counts[SHOWN] += done.shows
         self.listed.add_obstacles(done.obstacles, written.source, written.target)
 
     async def _survey_incomplete(self) -> None:

@@ -85,7 +85,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
             self._together, self._away = _Together(self._away), 0
         together = self._together
         together.assets += 1
-        form = hiding_form(draft, self._api.clock.now())
+        form = hiding_form(draft, self._api.client.decision_time())
         fresh = self._proven.new({form} - {""})
         collected = one_of(draft.placements, "collection")
         creates, looks, token = self._create_calls(draft, alone=bool(fresh))

@@ -135,17 +135,21 @@ class ProfilesTarget(ProfilesPart):
 
     def plan(self, draft: Draft) -> UploadPlan | None:
         """How the draft is uploaded, the tenant having been read; None if that cannot be done unseen."""
-        clock = self.api.clock
-        return security.plan_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
+        now = self.api.client.decision_time()
+        return security.plan_of(draft, self._profile(draft), self.tenant.known, self.api.options, now)
 
     def audience(self, draft: Draft) -> Audience:
         """Judged by the upload profile and the rights of the draft."""
-        clock = self.api.clock
-        return security.audience_of(draft, self._profile(draft), self.tenant.known, self.api.options, clock.now())
+        now = self.api.client.decision_time()
+        return security.audience_of(draft, self._profile(draft), self.tenant.known, self.api.options, now)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
         return await self._found(marker, [])
+
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting."""
+        return await self._marked(marker, [], None)
 
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled upload, otherwise the asset with the marker; one in the trash if there is no other. One that
@@ -180,7 +184,7 @@ class ProfilesTarget(ProfilesPart):
     async def _rights(self, asset: AssetId, patch: Patch) -> tuple[Json, Json]:
         """What to write of the rights before the other parts, and what after them. A change that does both hides the
         asset in between."""
-        now = self.api.clock.now()
+        now = self.api.client.decision_time()
         body = security.security_of_patch(patch, now)
         if not body or patch.closed is not None or not has_content(patch):
             return (body, {}) if patch.closed or not has_content(patch) else ({}, body)

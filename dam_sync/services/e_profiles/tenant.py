@@ -192,7 +192,7 @@ class ProfilesPart(HttpService):
 
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
-        tenant, options, now = await self.tenant.load(), self.api.options, self.api.clock.now()
+        tenant, options, now = await self.tenant.load(), self.api.options, self.api.client.decision_time()
         if not security.closes(tenant, options, now):
             self.remove_capabilities(writes=[Feature.CLOSED])
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)

@@ -3,7 +3,8 @@
 Each time a state is opened to be written, it is given the next number, which is also kept in a small file next to it. A
 state with a smaller number than that file was replaced by an older one. Where the folder was restored as a whole, both
 files were made again: the state keeps by which numbers the file system knew them. Either is treated as a state that was
-imported: the next run looks for what it does not know before it writes.
+imported: the next run looks for what it does not know before it writes. Neither is known of a snapshot of a whole disk,
+nor of a copy from its second run on: for these, each create asks the target, see `engine.guards.doubles`.
 """
 
 from __future__ import annotations

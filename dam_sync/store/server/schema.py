@@ -33,7 +33,7 @@ _TYPES: Sequence[tuple[str, str]] = (
     (r"\bBOOLEAN NOT NULL DEFAULT 1\b", "BOOLEAN NOT NULL DEFAULT TRUE"),
     (r"\bWHERE (\w+) = 1$", r"WHERE \1"),  # a flag
 )
-_NUMBERED = re.compile(r"CREATE TABLE (\w+) \((\w+) INTEGER PRIMARY KEY,")
+NUMBERED = re.compile(r"CREATE TABLE (\w+) \((\w+) INTEGER PRIMARY KEY,")
 _LABEL = "CASE {row}.state WHEN 'settled' THEN {row}.action ELSE 'open' END"
 _OLD, _NEW = _LABEL.format(row="OLD"), _LABEL.format(row="NEW")
 _COUNT_NEW = (
@@ -42,7 +42,7 @@ _COUNT_NEW = (
 )
 
 # The JSON functions of SQLite that statements use; a NUL in JSON becomes what stands for it in texts.
-_FUNCTIONS = (
+FUNCTIONS = (
     "CREATE FUNCTION json_of(given TEXT) RETURNS JSONB IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN"
     r" RETURN CASE WHEN strpos(given, '\u0000') = 0 THEN given::jsonb"
     r" ELSE regexp_replace(given, '(?<!\\)((?:\\\\)*)\\u0000', E'\\1\uFDD0', 'g')::jsonb END; END $$",
@@ -139,7 +139,7 @@ def migrate(connection: Connection, server: StateServer, upto: int = VERSION) ->
     now = version_of(connection, server)
     if now == 0:
         raw.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(server.schema)))
-        for statement in _FUNCTIONS:
+        for statement in FUNCTIONS:
             raw.execute(statement.encode())
         raw.execute(f"CREATE TABLE {VERSION_TABLE} (version BIGINT NOT NULL)")
         raw.execute(f"INSERT INTO {VERSION_TABLE} VALUES (0)")
@@ -190,7 +190,7 @@ def translated_statement(statement: str) -> Iterator[str]:
         case ["DROP", "TRIGGER"]:
             yield f"DROP TRIGGER {words[2]} ON {words[2].partition('_')[0]}"
         case _:
-            numbered = _NUMBERED.match(statement)
+            numbered = NUMBERED.match(statement)
             for pattern, instead in _TYPES:
                 statement = re.sub(pattern, instead, statement)
             yield statement

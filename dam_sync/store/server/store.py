@@ -20,6 +20,7 @@ from dam_sync.store.row_copies import copy_rows
 from dam_sync.store.runs import live_runs
 from dam_sync.store.server import schema as server_schema
 from dam_sync.store.server.database import connect, raw_of, reading, take_place, translated, writing
+from dam_sync.store.server.definitions import refuse_strange_objects
 from dam_sync.store.server.restored import is_restored, note_place
 from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
@@ -132,6 +133,8 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
         if version > migrations.VERSION:
             hint = f"install the newer dam-sync; this one writes version {migrations.VERSION}"
             raise ConfigError(f"the state {server} was made by a newer dam-sync (version {version})", hint=hint)
+        if version == migrations.VERSION:
+            refuse_strange_objects(connection, server)
         if version == migrations.VERSION and (read_only or server_schema.has_commits(connection, server)):
             if not read_only:
                 note_place(connection, server)
@@ -142,6 +145,7 @@ def _prepare(server: StateServer, clock: Clock, storage: Storage, *, read_only: 
             if server_schema.version_of(connection, server) > 0:
                 _refuse_while_running(connection, server, clock, storage, f", {OUTDATED}")
             server_schema.migrate(connection, server)
+            refuse_strange_objects(connection, server)
         if not read_only:
             note_place(connection, server)
 

@@ -70,7 +70,7 @@ def large_for(target: str) -> int:
 def hurried() -> Iterator[None]:
     """Emulated services and runs of this process live by one faster clock, so that waiting costs little."""
     with pytest.MonkeyPatch.context() as patch:
-        small_jobs.hurry(patch)
+        small_jobs.hurry(patch, small_jobs.FastClock())
         small_jobs.set_right()
         patch.setattr(small_jobs, "FASTER", FASTER)
         yield

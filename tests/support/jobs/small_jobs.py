@@ -62,6 +62,13 @@ class FastClock(SystemClock):
         await super().sleep(seconds / FASTER)
 
 
+class HurriedClock(FastClock):
+    """The same where services keep the true time: only what is waited for is shorter."""
+
+    def now(self) -> datetime:
+        return SystemClock.now(self)
+
+
 CLOCK: Clock = SystemClock()  # of the commands of this process
 STORAGE = SHARED
 NEVER_STILL = timedelta(days=1)  # under a faster clock: a tenth of a second of a busy host is no standing still
@@ -72,14 +79,19 @@ def options(**given: Any) -> RunOptions:
     return RunOptions(**given, clock=CLOCK, storage=STORAGE)
 
 
+def skip(seconds: float) -> None:
+    """So many seconds pass by the faster clock, for all who live by it."""
+    FastClock.instant += timedelta(seconds=seconds)
+
+
 def set_right() -> None:
     """The faster clock shows the true time again."""
     FastClock.began, FastClock.instant = time.monotonic(), datetime.now(UTC)
 
 
-def hurry(patch: pytest.MonkeyPatch) -> None:
-    """Commands in this process live by the faster clock from now on."""
-    patch.setattr("tests.support.jobs.small_jobs.CLOCK", FastClock())
+def hurry(patch: pytest.MonkeyPatch, clock: Clock | None = None) -> None:
+    """Commands in this process wait less from now on, or live by this clock."""
+    patch.setattr("tests.support.jobs.small_jobs.CLOCK", clock or HurriedClock())
     patch.setattr("tests.support.jobs.small_jobs.STORAGE", Storage(engine=shared_engine, still=NEVER_STILL))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import sysconfig
 from collections import defaultdict
@@ -17,6 +18,7 @@ import pytest
 from tests.support.sample.rotation import SEED, Part, cases_of_day, today
 
 COUNTS, OF_DAY = "counts of the sample", "of_today"
+UNSTABLE = re.compile(r"frozenset\(\{|\bset\(\{| at 0x[0-9a-f]")
 OPTIMIZED = "--enable-optimizations"
 
 
@@ -44,7 +46,10 @@ class OfDay:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """After the conftests, which choose among the cases of a test."""
+        """After the conftests, which choose among the cases of a test. Raises UsageError for names that each process
+        spells differently, so that no two would run the same tests."""
+        if unstable := [item.nodeid for item in items if UNSTABLE.search(item.nodeid)]:
+            raise pytest.UsageError(f"name the cases by `ids`, not by a set or an address: {unstable[0]:.200}")
         left = self._left_out(items)
         if left:
             config.hook.pytest_deselected(items=[item for item in items if item in left])

@@ -22,6 +22,7 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/e2e/test_kills.py::test_ten_kills_leave_no_trace",
         "tests/conformance/test_creating.py::test_no_crash_doubles_an_asset_or_leaves_it_incomplete",
         "tests/conformance/test_creating.py::test_no_lost_write_doubles_an_asset",
+        "tests/simulation/test_copied_states.py::test_what_another_computer_created_since_is_not_created_again",
     ),
     ("guarantees", "The source cannot be written."): (
         "tests/conformance/test_estimated_calls.py::test_a_source_never_writes",
@@ -87,6 +88,13 @@ PROMISES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         "tests/e2e/test_redirects_exposure.py::test_no_redirect_opens_what_was_not_open",
         "tests/e2e/test_exposure_guard.py"
         "::test_what_would_widen_is_set_aside_before_any_write_for_it_and_the_rest_arrives",
+    ),
+    ("exposure", "A rule is lifted only for what its name says."): (
+        "tests/unit/model/test_model_waivers.py::test_a_waiver_counts_for_the_purpose_of_its_name_alone",
+        "tests/simulation/test_exposure_waivers.py"
+        "::test_a_rollback_shows_nothing_again_but_by_the_rule_that_is_named_after_it",
+        "tests/simulation/test_adopted_visibility.py"
+        "::test_an_adopted_asset_that_the_job_closes_is_hidden_by_the_next_run",
     ),
     ("rollback", "Undoing one run: what returns, what stays and why"): (
         "tests/simulation/test_rollback.py::test_an_interrupted_run_is_undone_and_not_resumed",

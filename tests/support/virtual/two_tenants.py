@@ -175,6 +175,10 @@ class TwoTenants:
         """What became of a source asset."""
         return str(ask(self.job, "SELECT target FROM link WHERE source = ?", source)[0][0])
 
+    def twin_of(self, edit: Edit) -> str:
+        """The asset of the target that got this edit."""
+        return next(target for target, each in self.edited.items() if each.name == edit.name)
+
     def policy(self, **policy: Any) -> None:
         """Another policy in the job file."""
         yaml = YAML()

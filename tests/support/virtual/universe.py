@@ -90,6 +90,7 @@ class Universe:
             server_reader=self._server_reader,
             server_writer=self._server_writer,
         )
+        self.accepts = False  # whether operators accept a clock that is wrong, say
         self.cuts: dict[int, str] = {}  # connections that a server ends: by the number of the commit, and when
         self._connections: list[VirtualServerReader | VirtualServerWriter] = []
         self._patch = pytest.MonkeyPatch()
@@ -123,6 +124,7 @@ class Universe:
 
     def options(self, fuse: Fuse = _WHOLE, **options: Any) -> RunOptions:
         """The options of a process of this world."""
+        options = {"accept_changes": True, **options} if self.accepts else options
         return RunOptions(
             **options,
             clock=self.clock,

@@ -258,11 +258,11 @@ def test_a_value_may_have_a_conflict_policy_of_its_own(tmp_path: Path) -> None:
 def test_what_may_be_more_visible_is_accepted_rule_by_rule(tmp_path: Path) -> None:
     given = "exposure: {archived_as_published: accept, groups_widened: close}"
     job = load(tmp_path, JOB.replace("deletes: none", given))
-    assert job.policy.exposure.waivers == {
+    assert job.policy.exposure.waivers.given == {
         ExposureRule.ARCHIVED: Waiver.ACCEPT,
         ExposureRule.GROUPS: Waiver.CLOSE,
     }
-    assert load(tmp_path, JOB).policy.exposure.waivers == {}
+    assert load(tmp_path, JOB).policy.exposure.waivers.given == {}
     assert set(ExposureConfig.model_fields) == {rule.value for rule in ExposureRule}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import (
+    as_seen,
     exposure_stop,
     job_line,
     remember_release,
@@ -21,12 +22,13 @@ from dam_sync.engine.guards.exposure import (
 )
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
-from dam_sync.model.audience import Audience
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
-from dam_sync.model.exposure import ExposureRule, Waiver
+from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waivers
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
@@ -35,7 +37,7 @@ from tests.support.state.shared_engine import SHARED
 LEASE = timedelta(minutes=5)
 ARCHIVED = Outcome("parked", cause="exposure: archived_as_published")
 UNRELEASED = Outcome("parked", cause="exposure: unreleased_as_released")
-ACCEPT = {ExposureRule.ARCHIVED: Waiver.ACCEPT}
+ACCEPT = Waivers({ExposureRule.ARCHIVED: Waiver.ACCEPT})
 
 
 @dataclass
@@ -47,10 +49,11 @@ class Desk:
     mapping: str = "1"
     options: RunOptions = field(default_factory=RunOptions)
 
-    def session(self, exposure: Mapping[ExposureRule, Waiver] = Policy().exposure) -> RunContext:
+    def session(self, exposure: Waivers = NOTHING_WAIVED) -> RunContext:
         made = SimpleNamespace(
             store=self.store,
             clock=self.clock,
+            time=RunTime(self.clock),
             policy=Policy(exposure=exposure),
             options=self.options,
             wave=None,
@@ -150,7 +153,32 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
 ) -> None:
     """left: who sees a hidden one at this target."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
-    context = cast("RunContext", SimpleNamespace(target=target, clock=SetClock()))
+    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=Schema({})))
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
     found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
+
+
+@pytest.mark.parametrize(
+    ("hides", "status", "restriction", "seen"),
+    [
+        (True, "archived", None, False),
+        (False, "archived", None, True),
+        (False, "published", RestrictionKind.UNRELEASED, False),
+        (True, "published", RestrictionKind.SENSITIVE, True),
+        (True, "published", RestrictionKind.DOWNLOAD, True),
+        (True, "published", RestrictionKind.DENIED, True),
+    ],
+)
+def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
+    hides: bool, status: str, restriction: RestrictionKind | None, seen: bool
+) -> None:
+    """A status may be a plain value there, and most restrictions leave the asset visible."""
+    target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed" if draft.closed else ""))
+    schema = Schema({}, status_hides=hides)
+    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=schema))
+    some = frozenset({Restriction(restriction)} if restriction else ())
+    actual = Asset(AssetId("a"), Revision("r"), status=status, rights=Rights(restrictions=some))
+    draft = Draft(None, "a.jpg", closed=True)
+    assert bool(seen_though_closed(context, draft, actual)) == seen
+    assert as_seen(context, draft, actual).closed == (not seen)

@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.engine.guards import missing
 from dam_sync.engine.guards.parking import FIRST, ParkingMonitor
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
@@ -32,6 +32,17 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
     with pytest.raises(SafetyStop, match=told):
         park(watching, FIRST, "value refused")
     assert watching.tripped == "value refused"
+
+
+def test_where_the_operator_goes_on_the_cause_is_recorded_as_accepted() -> None:
+    tallies = Tallies()
+    options = RunOptions(continue_parked=True)
+    watching = ParkingMonitor(cast(RunContext, SimpleNamespace(options=options, tallies=tallies)))
+    for number in range(2 * FIRST):
+        park(watching, number, "value refused")
+    assert not watching.tripped
+    told = f"the first {FIRST} assets to write were all parked for the same cause: value refused (--continue-parked)"
+    assert tallies.accepted == [told]
 
 
 def test_missing_assets_are_left_to_the_guard_that_counts_them() -> None:

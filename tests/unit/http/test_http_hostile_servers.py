@@ -9,7 +9,8 @@ import json
 import time
 import tracemalloc
 import zlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from dam_sync.http import bounds
 from dam_sync.http.auth.base import refusal_text
 from dam_sync.http.client import Client, Request
 from dam_sync.http.error_rules import explanation
+from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import can_be_given, can_reach
 from dam_sync.model.errors import (
     ContractBroken,
@@ -27,6 +29,7 @@ from dam_sync.model.errors import (
 )
 from tests.support.network.clients import client_of, get
 from tests.support.network.raw_server import RawServer, Said, Seen, dripping, said
+from tests.support.network.resolver import Resolver
 
 MIB = 1024 * 1024
 ODD_ADDRESSES = [
@@ -381,22 +384,31 @@ async def test_a_link_for_others_is_refused_as_our_own_download_would_be() -> No
             "https://u:p@files.example/f",
         ):
             with pytest.raises(Rejected):
-                client.link_for_others(get(url, operation="GET the file", asset="7", bare=True))
+                await client.link_for_others(get(url, operation="GET the file", asset="7", bare=True))
+
+
+@pytest.fixture
+async def public() -> AsyncIterator[NetworkTransport]:
+    """A network in which every name leads to the internet."""
+    transport = NetworkTransport(resolver=Resolver("93.184.216.34"))
+    yield transport
+    await transport.aclose()
 
 
 @pytest.mark.parametrize(("headers", "possible"), [("host", True), ("host;x-amz-meta-id", False), ("Host%3Bx", False)])
-async def test_a_link_for_others_needs_no_header(headers: str, possible: bool) -> None:
+async def test_a_link_for_others_needs_no_header(public: NetworkTransport, headers: str, possible: bool) -> None:
     url = f"https://files.example/f?X-Amz-SignedHeaders={headers}&X-Amz-Signature=x"
-    async with client_of("https://dam.example") as client:
-        assert bool(client.link_for_others(get(url, operation="GET the file", bare=True))) is possible
-        assert not client.link_for_others(get(url, operation="GET the file", bare=True, headers={"X-Key": "k"}))
+    async with client_of("https://dam.example", transport=public) as client:
+        link = get(url, operation="GET the file", bare=True)
+        assert bool(await client.link_for_others(link)) is possible
+        assert not await client.link_for_others(replace(link, headers={"X-Key": "k"}))
 
 
-async def test_a_link_for_others_needs_no_credential() -> None:
+async def test_a_link_for_others_needs_no_credential(public: NetworkTransport) -> None:
     signed = "https://files.example/f?Signature=x"
-    async with client_of("https://dam.example") as client:
-        assert client.link_for_others(get(signed, operation="GET the file", bare=True)) == signed
-        assert client.link_for_others(get("https://dam.example/f", operation="GET the file")) == ""
+    async with client_of("https://dam.example", transport=public) as client:
+        assert await client.link_for_others(get(signed, operation="GET the file", bare=True)) == signed
+        assert await client.link_for_others(get("https://dam.example/f", operation="GET the file")) == ""
 
 
 @pytest.mark.parametrize(

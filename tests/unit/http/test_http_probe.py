@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from typing import Any
 
 import httpx
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
-from dam_sync.http.probe import AT_ONCE, HOPS, LinkProbe, PrivateAddress, PublicResolver
+from dam_sync.http.probe import AT_ONCE, HOPS, LinkProbe
 from dam_sync.model.clock import SystemClock
 from tests.support.network.raw_server import RawServer, Said, Seen
+from tests.support.network.resolver import Resolver
 
 
 def probe(**options: bool) -> LinkProbe:
@@ -169,35 +167,19 @@ async def test_a_few_links_are_asked_at_once() -> None:
     assert server.most_under_way <= AT_ONCE
 
 
-class Resolver(AbstractResolver):
-    """Says where names lead."""
-
-    def __init__(self, *addresses: str) -> None:
-        self.addresses = addresses
-
-    async def resolve(self, host: str, *args: Any, **options: Any) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=each, port=80, family=socket.AF_INET, proto=0, flags=0)
-            for each in self.addresses
-        ]
-
-    async def close(self) -> None:
-        return
-
-
 @pytest.mark.parametrize("addresses", [("10.0.0.1",), ("93.184.216.34", "127.0.0.1"), ("::1",), ("::ffff:10.0.0.1",)])
-async def test_a_name_that_leads_into_a_private_network_is_refused(addresses: tuple[str, ...]) -> None:
-    resolver = PublicResolver(Resolver(*addresses))
-    resolver.guarded.add("innocent.example")
-    with pytest.raises(PrivateAddress):
-        await resolver.resolve("innocent.example")
-    assert len(await resolver.resolve("proxy.example")) == len(addresses)
+async def test_a_name_with_one_private_ip_address_is_not_asked(addresses: tuple[str, ...]) -> None:
+    asking = LinkProbe(SystemClock(), names=Resolver(*addresses))
+    assert (await asking.ask("http://innocent.example/file.jpg")).status == "private address, not asked"
+    await asking.close()
 
 
-async def test_a_name_that_leads_to_public_ip_addresses_is_resolved() -> None:
-    resolver = PublicResolver(Resolver("93.184.216.34"))
-    resolver.guarded.add("innocent.example")
-    assert [each["host"] for each in await resolver.resolve("innocent.example")] == ["93.184.216.34"]
+@pytest.mark.parametrize("location", ["http://127.0.0\u30021/", "http://127.0.0.1\uff0e/", "http://10.0.0\uff611/"])
+async def test_a_redirect_is_judged_as_it_would_be_sent(location: str) -> None:
+    moved = {"Location": location.encode()}
+    transport = httpx.MockTransport(lambda request: httpx.Response(302, headers=moved))
+    found = await LinkProbe(SystemClock(), transport=transport).ask("https://links.example/old")
+    assert (found.status, found.hops) == ("private address, not asked", 1)
 
 
 @pytest.mark.parametrize("name", ["innocent.example", "xn--bcher-kva.example", "bücher.example", "BÜCHER.example"])

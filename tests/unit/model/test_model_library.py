@@ -36,7 +36,7 @@ def customer(url: str = "https://api.dam.example", name: str = "museum") -> Libr
         (server(f"{MUSEUM}:8443"), None),
         (customer(MUSEUM), None),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "shown", str(each)),
 )
 def test_a_server_is_known_by_its_url_repository_and_root(target: Library, expected: Overlap | None) -> None:
     assert overlap_of(server(), target) is expected
@@ -53,7 +53,7 @@ def test_a_server_is_known_by_its_url_repository_and_root(target: Library, expec
         (customer(name=""), Overlap.POSSIBLE),
         (customer("https://uat.dam.example", ""), None),
     ],
-    ids=str,
+    ids=lambda each: getattr(each, "shown", str(each)),
 )
 def test_a_customer_of_many_is_known_by_the_name(target: Library, expected: Overlap | None) -> None:
     assert overlap_of(customer(), target) is expected

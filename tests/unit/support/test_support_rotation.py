@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.sample import rotation
+from tests.support.sample.plugin import UNSTABLE
 from tests.support.sample.promises import TESTS
 from tests.support.sample.rotation import (
     CYCLE,
@@ -81,3 +82,17 @@ def test_the_dearest_tests_rotate() -> None:
 def test_periods_fit_into_the_cycle() -> None:
     assert all(days <= CYCLE for _, days in PERIODS)
     assert SHARE * SHARE <= CYCLE
+
+
+@pytest.mark.parametrize(
+    ("name", "unstable"),
+    [
+        ("test_a[frozenset({('a', 'b')})]", True),
+        ("test_a[<object object at 0x7f2b>]", True),
+        ("test_a[frozenset()]", False),
+        ("test_a[at noon]", False),
+    ],
+    ids=["a set", "an address", "an empty set", "words"],
+)
+def test_a_name_that_each_process_spells_differently_is_refused(name: str, unstable: bool) -> None:
+    assert bool(UNSTABLE.search(name)) is unstable

@@ -39,7 +39,9 @@ class MediaOpener(MediaReader):
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The static link of the file; it does not expire (wire A 4)."""
-        return self._api.client.link_for_others(self._static_request(file, file.link)) if self._is_static(file) else ""
+        if not self._is_static(file):
+            return ""
+        return await self._api.client.link_for_others(self._static_request(file, file.link))
 
     def estimate_open(self, file: FileRef) -> Calls:
         """See `Service.estimate_open`; raises Rejected as `open` will, if the level was returned with the media."""

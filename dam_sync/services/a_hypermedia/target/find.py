@@ -55,9 +55,15 @@ class MediaFinder(HypermediaBase):
         """The media with the marker; the oldest of several. Waits out the lag before returning None."""
         for attempt in range(len(_POLLS)):
             await self._wait(attempt)
-            for asset in await self._search([("f", f"{marker.field}:{quoted(marker.value)}")]):
-                if await self._marked(asset, marker.field) == marker.value:
-                    return AssetId(asset)
+            if (found := await self.look_for(marker)) is not None:
+                return found
+        return None
+
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting."""
+        for asset in await self._search([("f", f"{marker.field}:{quoted(marker.value)}")]):
+            if await self._marked(asset, marker.field) == marker.value:
+                return AssetId(asset)
         return None
 
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:

@@ -182,6 +182,7 @@ def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
         vocabularies=vocabularies,
         types=tuple(AssetType(name, name) for name in sorted(server.asset_types)),
         statuses=None if options.status_field else frozenset(options.states),
+        status_hides=False,  # wire B 6.5
         groups=options.groups,
         locales=(),
         container_kinds=frozenset({"folder", "collection"}),

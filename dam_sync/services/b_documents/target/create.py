@@ -82,6 +82,10 @@ class DocumentsCreate(DocumentsUpdate):
             found = await self._find(marker)
         return found
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting."""
+        return await self._find(marker)
+
     def audience(self, draft: Draft) -> Audience:
         """Neither states nor dates hide a document (wire B 6.5), and the permissions of a folder are unknown here."""
         if draft.closed:

@@ -57,7 +57,7 @@ class BrandLibraryOpener(BrandLibraryBase):
             link = await self._link(file)
             left = wire.life_of(link, self._api.clock.now())
             if left is not None and left >= lasts:
-                return self._api.client.link_for_others(_download(link, wire.parts_of(file.id)[0]))
+                return await self._api.client.link_for_others(_download(link, wire.parts_of(file.id)[0]))
             self._links.drop(file.id)
         return ""
 

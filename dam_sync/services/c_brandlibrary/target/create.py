@@ -73,7 +73,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
     async def _begun(self, making: _Making, earlier: _Earlier, seat: CoalescedCall) -> AssetId:
         """The asset, hidden if it must be: the first one of a run that must is created alone, and read back before
         another."""
-        form = hiding_form(making.draft, self._api.clock.now())
+        form = hiding_form(making.draft, self._api.client.decision_time())
         if form and not self._proven.proven([form]):
             async with self._first.of(form):
                 if not self._proven.proven([form]):
@@ -139,7 +139,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
     async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal, *, held_back: bool) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected if the service did not store what
         hides it, after hiding it in another way, or deleting it."""
-        form = hiding_form(draft, self._api.clock.now())
+        form = hiding_form(draft, self._api.client.decision_time())
         if not form:
             return
 
@@ -158,7 +158,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
 
     def _hides_at_first(self, draft: Draft) -> bool:
         """Whether a new asset is approved only after its dates were read back."""
-        form = hiding_form(draft, self._api.clock.now())
+        form = hiding_form(draft, self._api.client.decision_time())
         return form == DATED and not self._proven.proven([form])
 
     async def _hide(self, made: AssetId, journal: Journal) -> None:
@@ -173,7 +173,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
 
     def _approves(self, draft: Draft) -> bool:
         """Whether the approval may have been delayed until the dates were read back."""
-        return hiding_form(draft, self._api.clock.now()) == DATED
+        return hiding_form(draft, self._api.client.decision_time()) == DATED
 
     async def _clean(self, made: AssetId, draft: Draft) -> Json:
         """The description without its token; approval again, which a create may have ignored or delayed."""

@@ -51,6 +51,13 @@ class BrandLibraryFinder(BrandLibraryBase):
         found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
         return None if found is None else AssetId(found)
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting; the token of an asset that is not complete yet shows among the newest only."""
+        since = self._api.clock.now() - facts.RECENT - facts.EARLIER
+        text = marks.by_value(marker)
+        found = await self._recent(marker, "", since) or await self._hit(text, marker)
+        return None if found is None else AssetId(found)
+
     def token_of(self, marker: Marker) -> str:
         """In the description, until the asset is complete."""
         return marks.token_of(marker)
@@ -142,10 +149,13 @@ class BrandLibraryFinder(BrandLibraryBase):
 
     async def _searched(self, marker: Marker) -> str | None:
         """By token and by value; the index may return deleted or changed assets, so the asset itself decides."""
-        for text in (marks.by_token(marker), marks.by_value(marker)):
-            for identity in await self._hits(text):
-                if await self._is_ours(identity, marker):
-                    return identity
+        by_token = await self._hit(marks.by_token(marker), marker)
+        return by_token or await self._hit(marks.by_value(marker), marker)
+
+    async def _hit(self, text: str, marker: Marker) -> str | None:
+        for identity in await self._hits(text):
+            if await self._is_ours(identity, marker):
+                return identity
         return None
 
     async def _hits(self, search: str) -> list[str]:

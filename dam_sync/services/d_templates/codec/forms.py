@@ -240,6 +240,7 @@ def schema_of(forms: MetadataForms, named: NamedAttributes, groups: Iterable[str
         vocabularies={key: _vocabulary(key, forms) for key in sorted(used)},
         types=tuple(AssetType(template.name, template.name) for template in forms.templates.values()),
         statuses=_statuses(forms, named),
+        status_hides=False,  # wire D 6.9
         groups=frozenset(groups),
         container_kinds=frozenset({"collection"}),
         container_depth={"collection": 1},

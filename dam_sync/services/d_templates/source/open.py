@@ -93,7 +93,7 @@ class TemplatesOpen(TemplatesPart):
             self._chunks.put(record, LinkChunk({record: None}))
         self._lasts = max(self._lasts, lasts.total_seconds())
         link = await self._exposed(record, lasts.total_seconds()) if self._lends else ""
-        return self.api.client.link_for_others(_download(link, asset)) if link else ""
+        return await self.api.client.link_for_others(_download(link, asset)) if link else ""
 
     def estimate_link(self, file: FileRef) -> Calls:
         """See `Service.estimate_link`: as `estimate_open`, but a file without a chunk gets one of its own. One call

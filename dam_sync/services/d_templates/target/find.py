@@ -25,6 +25,11 @@ class TemplatesFind(TemplatesPart):
         found = await self.marked_record(marker)
         return None if found is None else AssetId(found.family)
 
+    async def look_for(self, marker: Marker) -> AssetId | None:
+        """The same without waiting."""
+        found = await self._marked(await self._attribute(marker), marker.value)
+        return next((AssetId(record.family) for record in found if not record.deleted), None)
+
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The journaled record, otherwise the asset with the marker."""
         made = await journal.get(RECORD)
@@ -34,9 +39,7 @@ class TemplatesFind(TemplatesPart):
         """The record with exactly this marker, confirmed on the record itself; None, and one in the recycle bin, only
         after so many times the index lag: a new record with the marker of a discarded one may not be in the index
         yet."""
-        attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
-        if attribute is None or attribute.kind is not FieldKind.TEXT:
-            raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
+        attribute = await self._attribute(marker)
         deleted: list[Record] = []
 
         async def living() -> Record | None:
@@ -46,6 +49,12 @@ class TemplatesFind(TemplatesPart):
 
         record = await self.api.until(living, windows * self.api.options.index_lag, facts.FIND_WAITS)
         return record or next(iter(deleted), None)
+
+    async def _attribute(self, marker: Marker) -> Attribute:
+        attribute = (await self.tenant.forms.get()).by_key.get(marker.field)
+        if attribute is None or attribute.kind is not FieldKind.TEXT:
+            raise InvalidValue(f"there is no text attribute {marker.field!r} for the marker")
+        return attribute
 
     async def _marked(self, attribute: Attribute, value: str) -> list[Record]:
         """The first living record with this value, after those in the recycle bin that the index takes for living; if

@@ -77,7 +77,7 @@ class ProfilesFiles(ProfilesPart):
             link = await self._link(file, asset, version)
             left = wire.life_of(link, self.api.clock.now())
             if left is not None and left >= lasts:
-                return self.api.client.link_for_others(_download(link, asset))
+                return await self.api.client.link_for_others(_download(link, asset))
             self._links.drop(file.id)
         return ""
 

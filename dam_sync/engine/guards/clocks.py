@@ -1,0 +1,14 @@
+"""Clocks that differ from each other: whoever is wrong, release dates and periods of grace would be, too."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dam_sync.engine.guards.finding import GuardFinding
+from dam_sync.engine.run_context import RunContext
+
+
+async def wrong_clock(context: RunContext) -> AsyncIterator[GuardFinding]:
+    """By the responses that came until now; without a call."""
+    if (fault := context.time.fault) is not None:
+        yield GuardFinding(fault.message, fault.hint, passing=True)
