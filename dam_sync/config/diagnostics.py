@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from dam_sync.config.positions import position_within
+from dam_sync.config.spelling import Spelt
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
@@ -93,8 +94,23 @@ def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], sch
             yield written.diagnostic(place[:-1], f"{place[-1]} is missing", _missing(schema, place))
         elif error["type"] in ("model_type", "dict_type"):
             yield written.diagnostic(place, "should contain keys and values", "write {key: value}")
+        elif error["type"] in ("tuple_type", "list_type"):
+            yield written.diagnostic(place, error_text(error), _as_list(written.data, place, schema))
+        elif error["type"] == "string_type":
+            lines = isinstance(_at(written.data, place), dict | list)
+            yield written.diagnostic(place, error_text(error), "" if lines else "put it in quotes")
         else:
             yield written.diagnostic(place, error_text(error))
+
+
+def _as_list(data: Json, place: KeyPath, schema: Json) -> str:
+    """How one item is written as a list, if it is a word or a key that the schema knows."""
+    data = _at(data, place)
+    items = [node for found in _nodes_at(schema, (*place, 0)) for node in _resolved(schema, found)]
+    if isinstance(data, str) and any(data in node.get("enum", ()) for node in items):
+        return f"write [{data}]"
+    key = next(iter(data), "") if isinstance(data, dict) else ""
+    return f"write [{{{key}: …}}]" if any(key in node.get("properties", ()) for node in items) else "write [a, b]"
 
 
 def _missing(schema: Json, place: KeyPath) -> str:
@@ -156,6 +172,12 @@ def real_place(data: Json, loc: KeyPath) -> KeyPath:
 
 def _has(data: Json, part: str | int) -> bool:
     return isinstance(data, dict) and part in data
+
+
+def _at(data: Json, place: KeyPath) -> Json:
+    for part in place:
+        data = _child(data, part)
+    return data
 
 
 def _child(data: Json, part: str | int) -> Json:
@@ -256,6 +278,8 @@ def _scalar(node: Json) -> Json:
     """A plain scalar, without the classes by which a round-trip reader remembers its spelling."""
     if isinstance(node, bool) or node is None:
         return node
+    if isinstance(node, Spelt):
+        return None if node.taken is None else node
     if isinstance(node, str):
         return _text(str(node))
     for plain in (int, float):
