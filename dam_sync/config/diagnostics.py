@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeAlias
+from os import PathLike, fsdecode
+from typing import Any, TypeAlias
 
 from dam_sync.config.positions import position_within
 from dam_sync.config.spelling import Spelt
@@ -25,7 +26,7 @@ class SourceMap:
     """A file as read: plain data with text keys, and the line and column of every key and item.
 
     values: line and column of the value of a key. files: the file of a place, if it is another one; it holds for all
-    places inside. texts: of the files, by name.
+    places inside. texts: of the files, by name. coded: a program gave the data, so that there are no lines.
     """
 
     file: str
@@ -34,6 +35,12 @@ class SourceMap:
     values: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    coded: bool = False
+
+    @classmethod
+    def of_code(cls, name: str, data: Mapping[str, Any]) -> SourceMap:
+        """The keys of a file as a program gives them: a path is text there, and a tuple a list."""
+        return cls(name, {key: _written(value) for key, value in data.items()}, coded=True)
 
     def file_of(self, place: KeyPath) -> str:
         """The file in which this place, or the nearest enclosing one, is written."""
@@ -46,7 +53,7 @@ class SourceMap:
             found = self.lines.get(place[:length])
             if found is not None:
                 return found
-        return 1, 1
+        return (0, 0) if self.coded else (1, 1)
 
     def diagnostic(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
         """A diagnostic at this place."""
@@ -61,6 +68,14 @@ class SourceMap:
             return self.diagnostic(place, message, hint)
         there = position_within(text, start, line, column)
         return Diagnostic(file, there[0], dotted(place), message, hint, column=there[1])
+
+
+def _written(value: Any) -> Json:
+    if isinstance(value, PathLike):
+        return fsdecode(value)
+    if isinstance(value, Mapping):
+        return {key: _written(each) for key, each in value.items()}
+    return [_written(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 @lru_cache(maxsize=10_000)  # every asset asks for the places of all its lines

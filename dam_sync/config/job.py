@@ -299,7 +299,7 @@ def job_of_code(
 
     Raises ConfigError with every diagnostic.
     """
-    job = _job_of(SourceMap("job", dict(data)), folder, kinds, literal=True)
+    job = _job_of(SourceMap.of_code("job", data), folder, kinds, literal=True)
     job._given_mapping = mapping
     return job
 
@@ -354,7 +354,7 @@ def _keys(names: Iterable[str]) -> Json:
 def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:
     """One service from the keys it has in a job file; a secret may be a plain value. Raises ConfigError with every
     diagnostic."""
-    written = SourceMap("connect", dict(data))
+    written = SourceMap.of_code("connect", data)
     found = list(SideCheck(written, (), written.data, kinds, literal_secrets=True).diagnostics())
     try:
         side = SideConfig.model_validate(written.data)

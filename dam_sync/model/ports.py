@@ -49,6 +49,27 @@ class Stream(Protocol):
         ...
 
 
+@runtime_checkable
+class EncodedStream(Stream, Protocol):
+    """A stream that a server may have compressed although nobody asked for it, or whose file it keeps compressed and
+    says so: then `codings` are those of its `Content-Encoding`, and its bytes are as sent until `decode` is called."""
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """Empty for bytes as they are."""
+        ...
+
+    def decode(self) -> None:
+        """Give the decoded bytes, whose number is not known before; only before reading, of a stream that starts at
+        byte 0. Reading then raises IntegrityError where the bytes do not match the codings."""
+        ...
+
+
+def codings_of(stream: Stream) -> tuple[str, ...]:
+    """How these bytes are encoded; empty for bytes as they are."""
+    return stream.codings if isinstance(stream, EncodedStream) else ()
+
+
 class Content(Protocol):
     """Bytes to be uploaded, of known length; any range can be read again for a retry."""
 
