@@ -14,6 +14,7 @@ from dam_sync.mapping.expression_types import (
     CALLS,
     COUNTED,
     FLAG,
+    LOCALIZED,
     NULL,
     NUMBER,
     NUMBERS,
@@ -83,10 +84,10 @@ class _Checker:
 
     def flag(self, part: CelPart, what: str) -> None:
         """Refuse what is not true or false."""
-        if part.kind not in (CelKind.FLAG, CelKind.ANY):
-            raise TypeFault(
-                f"{what} should be true or false, not {part.kind}", part.at, condition(part.text, part.kind)
-            )
+        several = part.type == LOCALIZED
+        kind, text = (CelKind.TEXT, f"{part.text}.en") if several else (part.kind, part.text)
+        if kind not in (CelKind.FLAG, CelKind.ANY):
+            raise TypeFault(f"{what} should be true or false, not {kind}", part.at, condition(text, kind))
 
     def _choice(self) -> CelPart:
         begin, found = self._at, self._binary(0)

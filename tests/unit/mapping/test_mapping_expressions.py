@@ -245,6 +245,7 @@ def test_a_pattern_is_found_anywhere_in_a_text_and_as_the_library_reads_its_quot
 
 CONDITIONS = (
     ("asset.status", "text", 'asset.status == "…"'),
+    ("asset.fields.title", "text", 'asset.fields.title.en == "…"'),
     ("asset.tags", "a list", "size(asset.tags) > 0"),
     ("asset.fields.shot_date", "a timestamp", "has(asset.fields.shot_date)"),
     ("asset.fields.height_cm", "a number", "asset.fields.height_cm > 0"),
@@ -427,7 +428,7 @@ def test_a_condition_that_cannot_be_decided_is_a_note_by_on_error(tmp_path: Path
     drafted = line(tmp_path, text.replace("}", ", on_error: drop}"), asset(height_cm=3, inventory="x"))
     assert drafted.rejections == ()
     assert "note" not in drafted.draft.fields
-    (fault,) = line(tmp_path, "note: {when: asset.fields.title, const: x}", asset(title="Sea")).rejections
+    (fault,) = line(tmp_path, "note: {when: 'has(asset.fields.credit) ? true : \"x\"', const: x}", asset()).rejections
     assert fault.detail == "a condition should be true or false"
 
 
