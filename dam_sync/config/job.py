@@ -17,7 +17,7 @@ from dam_sync.config.diagnostics import KeyPath, SourceMap, diagnostics_of
 from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
 from dam_sync.config.secrets import Reference, located, open_secret_file, resolve_secret
-from dam_sync.config.side import SideCheck, SideConfig, StrictModel
+from dam_sync.config.side import SideCheck, SideConfig, StrictModel, as_used
 from dam_sync.config.spelling import for_service, settled
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
@@ -324,6 +324,8 @@ def _job_of(
     found.extend(wave_diagnostics(written))
     if found or job is None:
         raise ConfigError.of(found)
+    if kinds is not None:
+        job = job.model_copy(update={"source": as_used(job.source, kinds), "target": as_used(job.target, kinds)})
     job._folder, job._written = folder, written
     return job
 
@@ -361,7 +363,7 @@ def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> Si
         raise ConfigError.of([*diagnostics_of(written, errors, SideConfig.model_json_schema()), *found]) from None
     if found:
         raise ConfigError.of(found)
-    return side
+    return as_used(side, kinds)
 
 
 def _with_places(written: SourceMap, folder: Path) -> Json:

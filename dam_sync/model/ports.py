@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
 
 from dam_sync.model.asset import FileLink
 from dam_sync.model.validator import Validator
@@ -166,11 +166,6 @@ class CredentialStore(Protocol):
     async def names(self, prefix: str) -> Sequence[str]:
         """Names of stored secrets with this prefix; a secret saved as empty is deleted. Read-only."""
         ...
-
-
-@runtime_checkable
-class SharedCredentialStore(CredentialStore, Protocol):
-    """A credential store that processes on several computers share."""
 
     def renewing(self, name: str) -> AbstractAsyncContextManager[None]:
         """One process at a time renews this credential; whoever waited reads it again. It ends with the process."""
