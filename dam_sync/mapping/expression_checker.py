@@ -3,7 +3,7 @@ of the source says. The library itself notices them with the first asset, withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dam_sync.mapping.expression_hints import calculation, comparison, condition, membership
@@ -12,12 +12,13 @@ from dam_sync.mapping.expression_types import (
     ANY,
     BYTES,
     CALLS,
-    COUNTED,
     FLAG,
+    LOCALIZED,
     NULL,
     NUMBER,
     NUMBERS,
     TEXT,
+    TEXTUAL,
     WHOLE,
     Call,
     CelKind,
@@ -83,10 +84,10 @@ class _Checker:
 
     def flag(self, part: CelPart, what: str) -> None:
         """Refuse what is not true or false."""
-        if part.kind not in (CelKind.FLAG, CelKind.ANY):
-            raise TypeFault(
-                f"{what} should be true or false, not {part.kind}", part.at, condition(part.text, part.kind)
-            )
+        several = part.type == LOCALIZED
+        kind, text = (CelKind.TEXT, f"{part.text}.en") if several else (part.kind, part.text)
+        if kind not in (CelKind.FLAG, CelKind.ANY):
+            raise TypeFault(f"{what} should be true or false, not {kind}", part.at, condition(text, kind))
 
     def _choice(self) -> CelPart:
         begin, found = self._at, self._binary(0)
@@ -316,19 +317,18 @@ def _usage(name: str, call: Call) -> str:
     return f"{name} takes one argument"
 
 
-CONVERSIONS: Mapping[CelKind, str] = {CelKind.FLAG: '({0} ? "yes" : "no")', CelKind.MOMENT: "string({0})"}
-
-
 def _instead(name: str, part: CelPart, given: Sequence[CelPart]) -> str:
     """What to write where a function does not take a value."""
     if name == "contains" and part.kind is CelKind.LIST and given:
         return f"write {given[0].text} in {part.text}"
     if name == "string" and part.kind is CelKind.FLAG:
-        return f"write {CONVERSIONS[CelKind.FLAG].format(part.text)}"
+        return f'write ({part.text} ? "yes" : "no")'
     if part.kind is CelKind.PARTS:
         return f"name one part: {part.text}.{next(iter(part.type.parts), 'name')}"
     if part.kind is CelKind.LIST:
         return f"write {part.text}.exists(v, …), or name one: {part.text}[0]"
-    if name == "size" or part.kind not in COUNTED:
-        return f"write {name} of string({part.text})" if part.kind is not CelKind.NULL else ""
+    if name == "size" and part.kind is not CelKind.NULL:
+        return f"write size(string({part.text}))"
+    if CALLS[name].receiver == TEXTUAL and part.kind in NUMBERS:
+        return f"write string({part.text})"
     return f"write {CALLS[name].example}"

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from dam_sync.mapping.expression_types import NUMBERS, CelKind
+
+_CASE = 'put it into the pipe of the line, pipe: [{0}]; to compare, matches("(?i)^a$") ignores case'
+_PIPED = "put it into the pipe of the line: pipe: [{0}]"
+_PART = 'write asset.filename.startsWith("M") or asset.filename.matches("^.{2}M")'
+ELSEWHERE: Mapping[str, str] = {
+    **dict.fromkeys(("len", "length", "count"), "write size(asset.tags)"),
+    **dict.fromkeys(("lower", "toLower", "lowerAscii", "toLowerCase"), _CASE.format("lower")),
+    **dict.fromkeys(("upper", "toUpper", "upperAscii", "toUpperCase"), _CASE.format("upper")),
+    **dict.fromkeys(("trim", "strip"), _PIPED.format("trim")),
+    "split": _PIPED.format('{split: ";"}'),
+    "join": _PIPED.format('{join: "; "}'),
+    **dict.fromkeys(("substring", "charAt", "indexOf", "slice"), _PART),
+    "bool": 'write asset.fields.cleared == "true"',
+    "replace": "use a table: pipe: [{lookup: NAME}]",
+}
+"""What to write instead of functions that other dialects of CEL and other languages have."""
 
 Operand: TypeAlias = tuple[str, CelKind]
 """How an operand is written, and its kind."""

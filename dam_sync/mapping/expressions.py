@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dam_sync.mapping.expression_checker import TypeFault, check_condition, check_value
 from dam_sync.mapping.expression_functions import functions_for, with_other_names
+from dam_sync.mapping.expression_hints import ELSEWHERE
 from dam_sync.mapping.expression_patterns import PatternFault, PatternSearches, Search, patterns_of
 from dam_sync.mapping.expression_tokens import (
     FUNCTIONS,
@@ -197,6 +198,10 @@ def _instead(text: str, message: str, line: int, column: int) -> str:
     rest = text.split("\n")[line - 1][column - 1 :] if line <= text.count("\n") + 1 else ""
     if rest.lstrip().startswith("`"):
         return 'write asset.fields["lib:title"], and "lib:title" in asset.fields to ask whether it has a value'
+    if re.match(r"\s*not\s+in\b", rest):
+        return 'write !("x" in asset.tags)'
+    if re.match(r"\s*if\b", rest):
+        return "write CONDITION ? VALUE : OTHER_VALUE"
     word = re.match(r"\s*(<>|[=&|]|and\b|or\b|not\b|is\b)", rest)
     return f"write {WRITTEN[word[1]]} instead of {word[1]}" if word else ""
 
@@ -204,7 +209,8 @@ def _instead(text: str, message: str, line: int, column: int) -> str:
 def _refuse_unknown(text: str, tokens: Sequence[CelToken]) -> None:
     for token in names_called(tokens):
         if token.text not in FUNCTIONS:
-            raise _fault_at(text, token.at, f"there is no function {token.text}", Similar(token.text, FUNCTIONS, SEE))
+            hint = ELSEWHERE.get(token.text) or Similar(token.text, FUNCTIONS, SEE)
+            raise _fault_at(text, token.at, f"there is no function {token.text}", hint)
     for token in unknown_variables(tokens):
         hint = f'write asset.{token.text}, or text in quotes: "{token.text}"'
         raise _fault_at(text, token.at, f"there is no variable {token.text}", hint)

@@ -165,7 +165,7 @@ def _usable(form: str) -> bool:
 
 
 def _guesses(form: str, first_year: int | None) -> Iterator[Problem]:
-    """What the reader of dates would make up without a word."""
+    """What the reader of dates would make up silently."""
     codes = _codes(form)
     if codes & TWO_DIGITS and first_year is None:
         hint = "add `first_year: 1900`, then 00 to 99 are 1900 to 1999; or write %Y"

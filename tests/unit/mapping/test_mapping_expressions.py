@@ -144,7 +144,12 @@ FAULTS = (
     ('asset.id == "1\n', 1, 13, 'not CEL from here: "1', ""),
     ('asset.status ==\n "a" && foo', 2, 9, "there is no variable foo", 'asset.foo, or text in quotes: "foo"'),
     ("status == 'a'", 1, 1, "there is no variable status", "asset.status"),
-    ("asset.status.lower()", 1, 14, "there is no function lower", "help mapping"),
+    ("asset.status.lower()", 1, 14, "there is no function lower", "pipe: [lower]"),
+    ("asset.status.reverse()", 1, 14, "there is no function reverse", "help mapping"),
+    ("len(asset.tags) > 1", 1, 1, "there is no function len", "write size("),
+    ('asset.fields.inventory.split(";")', 1, 24, "there is no function split", 'pipe: [{split: ";"}]'),
+    ('"x" not in asset.tags', 1, 5, "not CEL from here", 'write !("x" in asset.tags)'),
+    ("'a' if asset.tags else 'b'", 1, 5, "not CEL from here", "CONDITION ? VALUE : OTHER_VALUE"),
     ("asset.filename.endswith('g')", 1, 16, "there is no function endswith", "did you mean endsWith?"),
     ("true || asset.staus == ''", 1, 9, "no path staus", "did you mean status?"),
     ("asset.fields.titel", 1, 1, "the source has no field titel", "did you mean title?"),
@@ -245,6 +250,7 @@ def test_a_pattern_is_found_anywhere_in_a_text_and_as_the_library_reads_its_quot
 
 CONDITIONS = (
     ("asset.status", "text", 'asset.status == "…"'),
+    ("asset.fields.title", "text", 'asset.fields.title.en == "…"'),
     ("asset.tags", "a list", "size(asset.tags) > 0"),
     ("asset.fields.shot_date", "a timestamp", "has(asset.fields.shot_date)"),
     ("asset.fields.height_cm", "a number", "asset.fields.height_cm > 0"),
@@ -427,7 +433,7 @@ def test_a_condition_that_cannot_be_decided_is_a_note_by_on_error(tmp_path: Path
     drafted = line(tmp_path, text.replace("}", ", on_error: drop}"), asset(height_cm=3, inventory="x"))
     assert drafted.rejections == ()
     assert "note" not in drafted.draft.fields
-    (fault,) = line(tmp_path, "note: {when: asset.fields.title, const: x}", asset(title="Sea")).rejections
+    (fault,) = line(tmp_path, "note: {when: 'has(asset.fields.credit) ? true : \"x\"', const: x}", asset()).rejections
     assert fault.detail == "a condition should be true or false"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dam_sync.mapping.html_text import LONGEST, HtmlReader, text_of_html
 
-SIZE = 16 * 1024
+SIZE = 8 * 1024
 
 
 @pytest.mark.parametrize(
