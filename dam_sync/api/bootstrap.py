@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dam_sync.api.processes.job_sharing import credential_store_of, identify_target, sharing
+from dam_sync.api.reachability import OpensAt, explained_in_run, login_of
 from dam_sync.api.resolved_auth import resolved_auth
 from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
@@ -30,7 +31,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.connector import Context
 from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.errors import ConfigError, MappingError
+from dam_sync.model.errors import ConfigError, DamSyncError, MappingError
 from dam_sync.model.limits import RateStatus
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
@@ -50,7 +51,6 @@ from dam_sync.transfer.linked import LinkedContent
 MEMORY_FOR_FILES = 48 * 1024 * 1024  # three parts of 16 MiB: one is read while two are sent
 SINGLE_WITHOUT_LIMIT = 64 * 1024 * 1024
 CODE = "code"  # of `auth`: a secret that is good once
-LOGIN_KEYS = ("login", "username", "user", "client_id")
 
 
 @dataclass(slots=True)
@@ -159,10 +159,25 @@ def credential_of(side: SideConfig, role: str) -> str:
     return f"`{place}`{' of ' if login else ''}{login}" if given else ""
 
 
-def login_of(side: SideConfig) -> str:
-    """The name under which a side logs in, if the job file has it; no secret."""
-    given = side.auth.parameters if side.auth is not None else {}
-    return next((given[key] for key in LOGIN_KEYS if given.get(key) and "${" not in given[key]), "")
+def opens_at(job: JobConfig, role: str, options: RunOptions) -> OpensAt:
+    """Connects one side of a job at another base URL, to ask whether the service is there."""
+
+    async def opens(base_url: str) -> Service:
+        side = job.source if role == "source" else job.target
+        other = job.model_copy(update={role: side.model_copy(update={"base_url": base_url})})
+        other._folder = job._folder
+        return await connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
+
+    return opens
+
+
+async def _probed(service: Service, job: JobConfig, role: str, options: RunOptions) -> Account:
+    """The first call to one side. Raises ConfigError if the service is not at its URL."""
+    try:
+        return await service.probe()
+    except DamSyncError as error:
+        side = job.source if role == "source" else job.target
+        raise await explained_in_run(error, side, role, opens_at(job, role, options)) from None
 
 
 def _rate_of(role: str, side: SideConfig, auth: AuthMethod | None, rates: JobRates | None) -> CredentialRate | None:
@@ -231,10 +246,10 @@ async def both_sides(
         progress.source_calls = lambda: sum(source.calls.values())
         progress.target_calls = lambda: sum(target.calls.values())
         progress.begin("connecting")
-        source_account = await source.probe()
+        source_account = await _probed(source, job, "source", options)
         source_account.refuse_as("source")  # before the target may be changed
         await refuse_one_library(source, target)
-        target_account = await target.probe()
+        target_account = await _probed(target, job, "target", options)
         target_account.refuse_as("target")
         await refuse_one_library(source, target, lookup=options.transport is None)
         await identify_target(shared, job, target, target_account)

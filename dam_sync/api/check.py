@@ -16,6 +16,7 @@ from dam_sync.api.bootstrap import (
     MEMORY_FOR_FILES,
     NO_MARKER,
     connect,
+    opens_at,
     pulls_of,
     reading_of_job,
     refuse_unwritten,
@@ -165,7 +166,8 @@ async def _about_side(
             await service.adopt_schema(sides.services["source"][1])
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
-        for finding in CheckResult.of(role, await explained(error, job, role, options)):
+        why = await explained(error, side, role, opens_at(job, role, options))
+        for finding in CheckResult.of(role, why):
             yield finding
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from dam_sync.api.bootstrap import connect, login_of
-from dam_sync.config.job import JobConfig
 from dam_sync.config.side import HTTP, SideConfig
 from dam_sync.http.proxies import proxy_to
-from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Transient
-from dam_sync.model.run_options import RunOptions
-from dam_sync.transfer.budget import MemoryBudget
+from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, Transient
+from dam_sync.model.service import Service
 
 SECONDS = 5.0  # for a name lookup, and for a connection
 ATTEMPTS = 2  # of each call while a job is checked
+OpensAt: TypeAlias = Callable[[str], Awaitable[Service]]
+"""Connects the service of one side at another base URL."""
+
+LOGIN_KEYS = ("login", "username", "user", "client_id")
 PASSWORDS = ("password", "key", "client_secret", "token")
 
 
@@ -51,27 +54,57 @@ async def refuse_unreachable(url: str, role: str) -> None:
         raise Transient(f"{place}: port {port}: {error.strerror or 'no connection'}", hint=hint) from None
 
 
-async def explained(error: DamSyncError, job: JobConfig, role: str, options: RunOptions) -> DamSyncError:
-    """Explain a failed first call in terms of the job file: a refused credential, or the URL of something else."""
-    side = job.source if role == "source" else job.target
+def login_of(side: SideConfig) -> str:
+    """The name under which a side logs in, if the job file has it; no secret."""
+    given = side.auth.parameters if side.auth is not None else {}
+    return next((given[key] for key in LOGIN_KEYS if given.get(key) and "${" not in given[key]), "")
+
+
+async def explained(error: DamSyncError, side: SideConfig, role: str, opens: OpensAt) -> DamSyncError:
+    """Explain a failed first call in terms of the job file: a refused credential, or the URL of something else.
+    Nothing of an asset is concerned yet, so that no error says so."""
     if isinstance(error, Denied):
-        return _refused(error, side)
+        return _refused(error, side) or await _misplaced_if_denied(error, side, role, opens)
     if urlsplit(side.base_url).scheme not in HTTP or isinstance(error, ConfigError):
         return error
     if isinstance(error, Transient) and not _is_page(error):
         return error
-    root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
     hint = "check `base_url`: it is the URL of the service, without the path of a page or of the API"
-    if side.base_url.rstrip("/") != root and await _responds(job, role, root, options):
-        hint = f"did you mean base_url: {root}?"
+    if _root_of(side) and await _responds(opens, _root_of(side)):
+        hint = f"did you mean base_url: {_root_of(side)}?"
+    return _misplaced(error, side, role, hint)
+
+
+async def explained_in_run(error: DamSyncError, side: SideConfig, role: str, opens: OpensAt) -> DamSyncError:
+    """As `explained`; a service that is in trouble, or that changed, is what it was."""
+    if isinstance(error, Denied):
+        return await _misplaced_if_denied(error, side, role, opens)
+    return await explained(error, side, role, opens) if isinstance(error, Rejected) else error
+
+
+def _misplaced(error: DamSyncError, side: SideConfig, role: str, hint: str) -> ConfigError:
     text = f"{role}.base_url: {side.base_url} responds, but not like {side.kind}: {error.message}"
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
 
 
-def _refused(error: Denied, side: SideConfig) -> DamSyncError:
+def _root_of(side: SideConfig) -> str:
+    """The URL of the host, if the base URL has a path."""
+    root = side.base_url.split("://", 1)[0] + "://" + urlsplit(side.base_url).netloc
+    return "" if side.base_url.rstrip("/") == root else root
+
+
+async def _misplaced_if_denied(error: Denied, side: SideConfig, role: str, opens: OpensAt) -> DamSyncError:
+    """Some services refuse a path that they do not have, as a credential or a permission that is missing."""
+    root = _root_of(side) if urlsplit(side.base_url).scheme in HTTP else ""
+    if root and await _responds(opens, root, denied=False):
+        return _misplaced(error, side, role, f"did you mean base_url: {root}?")
+    return error
+
+
+def _refused(error: Denied, side: SideConfig) -> DamSyncError | None:
     """Report a wrong password as such; a missing permission stays what it is."""
     if "401" not in error.message:
-        return error
+        return None
     given = side.auth.parameters if side.auth is not None else {}
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
     login = login_of(side)
@@ -85,19 +118,16 @@ def _is_page(error: DamSyncError) -> bool:
     return any(word in error.message for word in ("HTML", "501", "cannot be read"))
 
 
-async def _responds(job: JobConfig, role: str, root: str, options: RunOptions) -> bool:
-    """Whether the service responds at this URL on the same host."""
-    side = job.source if role == "source" else job.target
-    other = job.model_copy(update={role: side.model_copy(update={"base_url": root})})
-    other._folder = job._folder
+async def _responds(opens: OpensAt, root: str, *, denied: bool = True) -> bool:
+    """Whether the service responds at this URL on the same host. denied: also if it refuses the credential there."""
     try:
-        service = await connect(other, role, options, MemoryBudget(1 << 20), read_only=True, attempts=1)
+        service = await opens(root)
     except DamSyncError:
         return False
     try:
         await service.probe()
     except Denied:
-        return True
+        return denied
     except DamSyncError:
         return False
     finally:

@@ -14,6 +14,7 @@ import typer
 
 from dam_sync.cli.command import command, execute, exit_on_error
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.extras import install_hint
 from dam_sync.report.next_step import after_demo
 from dam_sync.report.output import Output
 
@@ -100,7 +101,7 @@ def require(packages: Sequence[str], what: str, extra: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         message = f"{what} need packages that are not installed: {', '.join(missing)}"
-        raise ConfigError(message, hint=f"pip install 'dam-sync[{extra}]'")
+        raise ConfigError(message, hint=install_hint(extra))
 
 
 def _show_ready(output: Output, ready: EmulatorAddress) -> None:

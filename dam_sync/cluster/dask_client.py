@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from dam_sync.cluster import preload
 from dam_sync.model.errors import ConfigError, WorkersGone
+from dam_sync.model.extras import install_hint
 
 THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
 CONNECT_SECONDS = 15
@@ -38,7 +39,6 @@ SETTINGS = {
     "distributed.admin.system-monitor.gil.enabled": False,
 }
 WORKERS_PAGE = "info/main/workers.html"  # Dask makes it without `bokeh`
-NO_EXTRA = "pip install 'dam-sync[cluster]'"
 
 try:
     import cryptography  # Dask makes the certificates of a local cluster with it
@@ -47,7 +47,9 @@ try:
 
     from dam_sync.cluster.tls import ClusterSecurity
 except ImportError as error:  # named by its extra, for somebody who has only the rest of dam-sync
-    raise ConfigError(f"--workers and --cluster need the extra `cluster` ({error})", hint=NO_EXTRA) from error
+    raise ConfigError(
+        f"--workers and --cluster need the extra `cluster` ({error})", hint=install_hint("cluster")
+    ) from error
 
 assert cryptography is not None
 

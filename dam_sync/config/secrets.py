@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.extras import install_hint
 
 COMMAND_SECONDS = 30
 SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
@@ -146,7 +147,7 @@ def _from_keyring(text: str, name: str) -> str:
         import keyring
         from keyring.errors import KeyringError, NoKeyringError
     except ImportError:
-        raise _unresolved(text, "needs the keyring", "pip install 'dam-sync[keyring]'") from None
+        raise _unresolved(text, "needs the keyring", install_hint("keyring")) from None
     service, _, user = name.rpartition("/")
     if not service or not user:
         raise _unresolved(text, "names no user", "write ${keyring:service/user}")

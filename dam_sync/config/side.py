@@ -62,6 +62,13 @@ class SideConfig(StrictModel):
     options: Mapping[str, Json] = Field(default_factory=dict)
 
 
+def as_used(side: SideConfig, connectors: Mapping[str, Connector]) -> SideConfig:
+    """The side with its URLs as they are used, however the documents of the service spell them."""
+    kind = connectors[side.kind]
+    urls = {"base_url": kind.base_of(side.base_url), "tenant_url": kind.tenant_of(side.tenant_url)}
+    return side.model_copy(update=urls)
+
+
 def options_of(connector: Connector, given: Mapping[str, Json]) -> Options:
     """The options of a side parsed by the model of its connector. Raises ConfigError."""
     try:
@@ -122,6 +129,7 @@ class SideCheck:
         for key in ("base_url", "tenant_url"):
             if isinstance(self.side.get(key), str):
                 yield from self._url((key,), self.side[key], kind.schemes if kind else HTTP)
+                yield from self._former((key,), self.side[key], kind.former_paths if kind else {})
         auth, options = self.side.get("auth"), self.side.get("options")
         if isinstance(auth, dict):
             yield from self._secrets(auth)
@@ -197,6 +205,12 @@ class SideCheck:
                 yield self.written.diagnostic(place, error_text(error))
         for key in references:
             yield self._at(("options", key), "references to secrets are allowed under auth only")
+
+    def _former(self, keys: KeyPath, url: str, paths: Mapping[str, str]) -> Iterator[Diagnostic]:
+        """An API of the service that is not used."""
+        for path, instead in paths.items():
+            if path in url.casefold():
+                yield self._at(keys, f"is the URL of an API that is not supported ({path})", instead)
 
     def _url(self, keys: KeyPath, url: str, schemes: Sequence[str]) -> Iterator[Diagnostic]:
         """URLs are never repeated: one may hold a password."""

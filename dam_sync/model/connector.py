@@ -11,6 +11,7 @@ from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import StillFetching
+from dam_sync.model.hosts import without_api_path
 from dam_sync.model.limits import Limits, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved
 from dam_sync.model.ports import Budget, CredentialStore, Transport
@@ -77,8 +78,10 @@ class Connector:
     service: imports and returns the class that is connected; called when needed, so that a job file is checked without
     HTTP libraries. options: a model derived from `dam_sync.config.options.Options`. auth: a model derived from
     `AuthMethod` for each `auth.flow`; none if the service takes no credentials. schemes: those that a `base_url` may
-    have; base_url_optional: whether a job may leave it out. leaves: what a killed run leaves behind even after the next
-    one completed.
+    have; base_url_optional: whether a job may leave it out. api_paths, tenant_paths: paths of the API in lower case,
+    which the documents of the service write at the end of the base URL or of the URL of the tenant; former_paths: those
+    of an API that is not used, each with what to write instead. leaves: what a killed run leaves behind even after the
+    next one completed.
     """
 
     name: str
@@ -93,6 +96,17 @@ class Connector:
     leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
     not_moved: tuple[NotMoved, ...] = ()
+    api_paths: tuple[str, ...] = ()
+    tenant_paths: tuple[str, ...] = ()
+    former_paths: Mapping[str, str] = field(default_factory=dict)
+
+    def base_of(self, url: str) -> str:
+        """The base URL of a job as it is used, however the documents of the service spell it."""
+        return without_api_path(url, self.api_paths) if self.api_paths else url
+
+    def tenant_of(self, url: str) -> str:
+        """As `base_of`, for the URL of the tenant."""
+        return without_api_path(url, self.tenant_paths) if self.tenant_paths else url
 
     @property
     def capabilities(self) -> Capabilities:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import socket
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -50,6 +51,15 @@ def address_of(url: str) -> Address:
     port = parts.port or 0
     path = posixpath.normpath("/" + quote(unquote(parts.path), safe=_PLAIN).lstrip("/"))
     return Address(host_of(parts.hostname or ""), 0 if port in _DEFAULT_PORTS else port, path.rstrip("/"))
+
+
+def without_api_path(url: str, paths: Iterable[str]) -> str:
+    """A URL, or its path, without slashes at its end and without the path of the API that is below the base URL of a
+    service. It is taken away once, so that a proxy whose own path is called the same can be named with both."""
+    bare = url.rstrip("/")
+    ends = sorted(paths, key=len, reverse=True)
+    found = next((end for end in ends if bare.casefold().endswith(end)), "")
+    return bare[: len(bare) - len(found)].rstrip("/")
 
 
 def is_local(host: str) -> bool:

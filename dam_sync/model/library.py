@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dam_sync.model.hosts import Address, address_of, is_local
+from dam_sync.model.hosts import Address, address_of, is_local, without_api_path
 
 
 class Overlap(Enum):
@@ -117,5 +117,4 @@ def _numbered(addresses: frozenset[Address], numbers: Callable[[str], frozenset[
 
 def _server_of(address: Address, paths: tuple[str, ...]) -> Address:
     """The address without the path of the API. A server does not tell paths from each other by their case only."""
-    path = address.path.casefold()
-    return address._replace(path=next((path.removesuffix(one) for one in paths if path.endswith(one)), path))
+    return address._replace(path=without_api_path(address.path.casefold(), paths))

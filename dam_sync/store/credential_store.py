@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
 from dam_sync.store.file.database import NO_LINK, OWNER_FILE, flush_folder, make_file, refuse_link, translate_errors
+from dam_sync.store.renewal import take_renewal
 
 CREDENTIALS = "the credentials file"
 ROOM = 64 * 1024  # bytes by which a file may grow in one save within the space reserved before
+PAUSE_SECONDS = 0.1  # between two looks whether another process has renewed a credential
 
 
 class FileCredentialStore:
@@ -57,6 +60,25 @@ class FileCredentialStore:
         """Names of stored secrets with this prefix. Raises ConfigError as `load` does."""
         secrets = await asyncio.to_thread(self._read_settled)
         return [name for name, secret in secrets.items() if secret and name.startswith(prefix)]
+
+    @asynccontextmanager
+    async def renewing(self, name: str) -> AsyncIterator[None]:
+        """See `CredentialStore.renewing`: a locked file beside this one for each name, so that a save need not wait.
+        Raises Transient if another process holds it for very long, ConfigError and DiskFull if it cannot be made."""
+        lock = self.path.with_name(f"{self.path.name}.{hashlib.sha256(name.encode()).hexdigest()[:8]}.renewal")
+        await asyncio.to_thread(make_file, lock, CREDENTIALS)
+        with translate_errors(lock, CREDENTIALS):
+            handle = os.open(lock, os.O_RDONLY | os.O_NONBLOCK | NO_LINK)
+
+        async def taken() -> bool:
+            with translate_errors(lock, CREDENTIALS):
+                return _locked(handle)
+
+        try:
+            await take_renewal(taken, PAUSE_SECONDS)
+            yield
+        finally:
+            os.close(handle)  # which ends the lock
 
     def _load(self) -> dict[str, str]:
         secrets = self._read_settled()
@@ -170,6 +192,15 @@ class FileCredentialStore:
         with lock.open("rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             yield
+
+
+def _locked(handle: int) -> bool:
+    """Whether the lock of this file is ours now; it is not waited for."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _secrets_in(text: bytes) -> dict[str, str] | None:

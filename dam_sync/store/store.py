@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy
+from dam_sync.model.extras import install_hint
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.accounts import WorkRecords
 from dam_sync.store.base import Database, Storage
@@ -177,8 +178,8 @@ def server_extra(server: StateServer) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        hint = "pip install 'dam-sync[postgres]'"
-        raise ConfigError(f"the state {server} needs the extra `postgres` ({error})", hint=hint) from error
+        message = f"the state {server} needs the extra `postgres` ({error})"
+        raise ConfigError(message, hint=install_hint("postgres")) from error
 
 
 def _prepare(path: Path, clock: Clock, storage: Storage, *, read_only: bool) -> None:

@@ -158,6 +158,15 @@ def test_a_url_with_a_path_too_many(desk: Small) -> None:
     assert row["hint"] == f"did you mean base_url: {url}?"
 
 
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_nothing_begins_at_a_url_with_a_path_too_many(desk: Small, command: str) -> None:
+    url = desk.pair.source.url
+    desk.edit(f"base_url: {url}\n", f"base_url: {url}/web/start\n")
+    done = desk.ran(command, "--no-progress", code=2)
+    done.says(f"source.base_url: {url}/web/start responds, but not like a_hypermedia", f"did you mean base_url: {url}?")
+    assert "--retry" not in done.text
+
+
 class Page(BaseHTTPRequestHandler):
     """A web site: every URL is a page for people."""
 

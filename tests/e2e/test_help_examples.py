@@ -133,7 +133,7 @@ def test_the_examples_of_scale() -> None:
             continue
         if name == "pip":
             extras = re.findall(r"\w+", rest[0].partition("[")[2])
-            assert set(extras) <= set(metadata("dam-sync").get_all("Provides-Extra") or ())
+            assert set(extras) <= set(metadata("dam-sync-engine").get_all("Provides-Extra") or ())
             continue
         shown = completed({"dam-sync": "dam_sync", "dask": "dask"}[name], verb, "--help")
         shown.check_returncode()

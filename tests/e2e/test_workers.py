@@ -92,7 +92,7 @@ def test_the_extra_is_named_where_it_is_missing(shared: Pair, tmp_path: Path) ->
     command = [sys.executable, "-c", code, "run", str(shared.job), "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "pip install 'dam-sync[cluster]'" in done.stderr
+    assert "pip install '.[cluster]'" in done.stderr
 
 
 async def test_a_worker_keeps_the_memory_of_a_block_for_the_next_one() -> None:

@@ -30,7 +30,7 @@ def declared() -> set[str]:
     extras = project["optional-dependencies"]
     kinds = ("demo", "keyring", "postgres", "cluster", "demo-cluster")
     rows = [*project["dependencies"], *(row for kind in kinds for row in extras[kind])]
-    return {re.split(r"[><=\[; ]", row)[0] for row in rows} - {"dam-sync"}  # an extra may consist of others
+    return {re.split(r"[><=\[; ]", row)[0] for row in rows} - {project["name"]}  # an extra may consist of others
 
 
 def test_every_import_is_declared_and_every_declared_package_is_imported() -> None:

@@ -15,7 +15,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -30,7 +30,7 @@ from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import excerpt, hide, hide_issued
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied
-from dam_sync.model.ports import CredentialStore, SharedCredentialStore
+from dam_sync.model.ports import CredentialStore
 from dam_sync.model.values import Json, instant_text, parse_instant
 
 Authenticator: TypeAlias = httpx.Auth
@@ -39,6 +39,7 @@ Exchange: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 ALGORITHMS = ("HS256", "HS384", "HS512")
 RENEW_AT = 0.8  # of a token's life
+SPENT_TOKENS = 5  # of one renewal: others may have stored a newer token meanwhile
 RENEWALS = 3  # of one call: a token may live shorter than an upload takes
 REFUSED = frozenset({400, 401, 403})
 _SHOWN = 300  # characters of a refusal
@@ -263,12 +264,65 @@ class ClientCredentials(GrantedToken):
         self._use(reply, reply.json())
 
 
-class RotatingToken(GrantedToken):
-    """OAuth refresh tokens that are valid once (wire E 1.2). The new refresh token is saved in the credential store
-    before the new access token is used, and the newest one is loaded before each renewal, so a concurrent renewal by
-    another process does no harm. Processes that share a credential store renew one at a time, and use the access token
-    of whoever did. A new refresh token in the job file takes precedence over stored descendants of an
-    older one. Raises Denied if the newest is refused."""
+class StoredGrant(GrantedToken):
+    """Tokens that a renewal replaces. Both are saved in the credential store before they are used; processes that share
+    it renew one at a time, and use the access token of whoever did. Raises Denied if the newest refresh token is
+    refused."""
+
+    _stored: StoredTokens
+    _hint: str
+
+    async def _renewed(self) -> None:
+        async with self._stored.renewing():
+            await self._renewed_alone()
+
+    async def _renewed_alone(self) -> None:
+        """Alone, but for processes that do not know the lock: whatever they stored is tried before giving up."""
+        refusal, spent = None, None
+        for _ in range(SPENT_TOKENS):
+            stored = await self._stored.load()
+            if stored is not None and self._is_new(stored):
+                return self._use_stored(stored)
+            if refusal is not None and stored == spent:
+                break
+            reply, spent = await self._request(stored), stored
+            if reply.status not in REFUSED:
+                return await self._save(reply, self._spent(stored))
+            refusal = refusal_of(reply, self._hint)
+        raise refusal or Denied("no token was granted", hint=self._hint)
+
+    @abstractmethod
+    async def _request(self, stored: Mapping[str, str] | None) -> Response:
+        """Spend the stored refresh token, or what the job file gives."""
+
+    def _spent(self, stored: Mapping[str, str] | None) -> str:
+        return stored["refresh_token"] if stored else self._given
+
+    @property
+    @abstractmethod
+    def _given(self) -> str:
+        """The refresh token of the job file."""
+
+    async def _save(self, reply: Response, spent: str) -> None:
+        data = reply.json()
+        found = data if isinstance(data, dict) else {}
+        fresh = found.get("refresh_token")
+        newest = fresh if isinstance(fresh, str) and fresh else spent
+        if found.get("access_token"):
+            await self._stored.save(stored_pair(found, newest, self._clock.now()))
+        elif newest != spent:
+            await self._stored.save({"refresh_token": newest})
+        self._take(reply)
+
+    def _take(self, reply: Response) -> None:
+        self._use(reply, reply.json())
+
+
+class RotatingToken(StoredGrant):
+    """OAuth refresh tokens that are valid once (wire E 1.2). A new refresh token in the job file takes precedence over
+    stored descendants of an older one."""
+
+    _hint = CONSENT_AGAIN
 
     def __init__(  # noqa: PLR0913, RUF100 -- one flow, spelled as the job file spells it
         self,
@@ -283,42 +337,17 @@ class RotatingToken(GrantedToken):
     ) -> None:
         super().__init__(token_url, clock)
         self._fields = {"client_id": client_id, "client_secret": client_secret, "grant_type": "refresh_token"}
-        self._given = refresh_token
+        self._refresh_token = refresh_token
         self._stored = StoredTokens(credential_store, stored_name, fingerprint_of(refresh_token))
         self._form = encoding == "form"
         hide(client_secret, refresh_token)
 
-    async def _renewed(self) -> None:
-        async with self._stored.renewing():
-            stored = await self._stored.load() if self._stored.is_shared else None
-            if stored is not None and self._is_new(stored):
-                self._use_stored(stored)
-                return
-            await self._rotated()
+    @property
+    def _given(self) -> str:
+        return self._refresh_token
 
-    async def _rotated(self) -> None:
-        refresh_token = await self._newest()
-        reply = await self._spend(refresh_token)
-        if reply.status in REFUSED and (newer := await self._newest()) != refresh_token:
-            refresh_token = newer
-            reply = await self._spend(refresh_token)
-        if reply.status in REFUSED:
-            raise refusal_of(reply, CONSENT_AGAIN)
-        data = reply.json()
-        fresh = data.get("refresh_token") if isinstance(data, dict) else None
-        newest = fresh if isinstance(fresh, str) and fresh else refresh_token
-        if self._stored.is_shared and isinstance(data, dict) and data.get("access_token"):
-            await self._stored.save(stored_pair(data, newest, self._clock.now()))
-        elif newest != refresh_token:
-            await self._stored.save({"refresh_token": newest})
-        self._use(reply, data)
-
-    async def _spend(self, refresh_token: str) -> Response:
-        return await self._ask({**self._fields, "refresh_token": refresh_token}, self._form)
-
-    async def _newest(self) -> str:
-        stored = await self._stored.load()
-        return stored["refresh_token"] if stored else self._given
+    async def _request(self, stored: Mapping[str, str] | None) -> Response:
+        return await self._ask({**self._fields, "refresh_token": self._spent(stored)}, self._form)
 
 
 class StoredTokens:
@@ -331,14 +360,9 @@ class StoredTokens:
         self._former = name  # where earlier releases stored them
         self._given = given
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether processes on other computers have the same ones."""
-        return isinstance(self._store, SharedCredentialStore)
-
     def renewing(self) -> AbstractAsyncContextManager[None]:
-        """One process at a time, if they are shared."""
-        return self._store.renewing(self._name) if isinstance(self._store, SharedCredentialStore) else nullcontext()
+        """One process at a time."""
+        return self._store.renewing(self._name)
 
     async def load(self) -> dict[str, str] | None:
         """The newest ones by name, `refresh_token` always among them; None if there are none that can be used."""

@@ -15,10 +15,10 @@ from dam_sync.http.auth.base import (
     GrantedToken,
     SignedToken,
     StaticHeaders,
+    StoredGrant,
     StoredTokens,
     fingerprint_of,
     refusal_of,
-    stored_pair,
 )
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.redaction import hide, hide_issued
@@ -156,11 +156,11 @@ class UserConsent:
         return {"grant_type": "authorization_code", **{name: text for name, text in given.items() if text}}
 
 
-class SharedConsent(_SharedGrant):
-    """An authorization code, then refresh tokens; each renewal invalidates the old pair (wire B 1.4). Both tokens are
-    saved in the credential store before they are used, so that processes share one pair: whoever finds a newer pair
-    takes it, and one that lost the race takes the winner's. A new consent in the job file takes precedence over stored
-    tokens of an older one. Raises Denied if the newest is refused."""
+class SharedConsent(_SharedGrant, StoredGrant):
+    """An authorization code, then refresh tokens; each renewal invalidates the old pair (wire B 1.4). A new consent in
+    the job file takes precedence over stored tokens of an older one."""
+
+    _hint = AGREE_AGAIN
 
     def __init__(
         self,
@@ -175,35 +175,14 @@ class SharedConsent(_SharedGrant):
         self._stored = StoredTokens(credential_store, stored_name, consent.fingerprint)
         hide(consent.refresh_token, consent.code, consent.code_verifier)
 
-    async def _renewed(self) -> None:
-        async with self._stored.renewing():
-            await self._renewed_alone()
+    @property
+    def _given(self) -> str:
+        return self._consent.refresh_token
 
-    async def _renewed_alone(self) -> None:
-        stored = await self._stored.load()
-        if stored is not None and self._is_new(stored):
-            self._use_stored(stored)
-            return
-        reply = await self._ask(self._fields(stored), form=True)
-        if reply.status not in REFUSED:
-            await self._save(reply, stored)
-            return
-        newer = await self._stored.load()
-        if newer is None or newer == stored or not self._is_new(newer):
-            raise refusal_of(reply, AGREE_AGAIN)
-        self._use_stored(newer)
+    async def _request(self, stored: Fields | None) -> Response:
+        return await self._ask(self._fields(self._spent(stored)), form=True)
 
-    def _fields(self, stored: Fields | None) -> Fields:
-        refresh_token = stored["refresh_token"] if stored else self._consent.refresh_token
+    def _fields(self, refresh_token: str) -> Fields:
         if refresh_token:
             return {"grant_type": "refresh_token", **self._client.fields, "refresh_token": refresh_token}
         return {**self._client.fields, **self._consent.code_fields}
-
-    async def _save(self, reply: Response, stored: Fields | None) -> None:
-        data = reply.json()
-        found = data if isinstance(data, dict) else {}
-        refresh = str(found.get("refresh_token") or "")
-        refresh = refresh or (stored["refresh_token"] if stored else self._consent.refresh_token)
-        if found.get("access_token"):
-            await self._stored.save(stored_pair(found, refresh, self._clock.now()))
-        self._use(reply, data)

@@ -21,7 +21,7 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 
 NAME = "a_hypermedia"
-API_PATHS = ("/api/dam", "/api")  # wire A 1.1: below the base URL; some copy it with them
+API_PATHS = ("/api/dam", "/api")  # wire A 1.1: below the base URL
 
 PAGE = 100  # wire A 2.2: the maximum is not shown, use 100
 REACH = 10_000  # wire A 2.4: a query gives its first 10,000 hits at most

@@ -25,4 +25,5 @@ CONNECTOR = Connector(
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
     not_moved=NOT_MOVED,
+    api_paths=facts.API_PATHS,
 )

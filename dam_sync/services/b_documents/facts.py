@@ -21,7 +21,10 @@ from dam_sync.model.errors import (
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds
 
 NAME = "b_documents"
-API_PATHS = ("/site/api/v1", "/api/v1", "/site", "/api")  # wire B 1.1: below the base URL; some copy it with them
+API_PATHS = (  # wire B 1.1: below the base URL; `/site` alone may be the path of the application
+    *("/site/api/v1", "/api/v1", "/site/api", "/api"),
+    *("/site/automation", "/api/v1/automation", "/site/api/v1/automation"),
+)
 
 COUNTED_CONTAINERS = 100  # folders and collections whose assets are counted, by one call each
 COUNTED_FIELDS = 200  # properties whose values are counted, and types, by one call each

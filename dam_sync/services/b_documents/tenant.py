@@ -202,7 +202,7 @@ class DocumentsPart(HttpService):
         if release is None:
             return None
         within = tuple(part for part in (await self.tenant.root.get()).path.split("/") if part)
-        return Library.of_server(facts.NAME, self.api.base_url, facts.API_PATHS, release.repository, within)
+        return Library.of_server(facts.NAME, self.api.base_url, (*facts.API_PATHS, "/site"), release.repository, within)
 
     async def schema(self) -> Schema:
         """Fields, vocabularies and types; everything that writing needs is read with it."""

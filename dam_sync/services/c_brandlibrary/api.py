@@ -46,8 +46,7 @@ class BrandLibraryApi:
         options: BrandLibraryOptions = context.options
         limits = limits_of(context, options)
         wiring = ClientConfig.of(context, facts.NAME, Bearer(context.auth.token), facts.RULES, limits.pace)
-        bases = {name: base.removesuffix(ROOT) for name, base in wiring.bases.items()}
-        wiring = replace(wiring, bases=bases, headers=JSON_HEADERS)
+        wiring = replace(wiring, headers=JSON_HEADERS)
         read = JustRead[Json](context.clock)
         return cls(Client(wiring), context.clock, options, limits, context.read_only, read, context.keep_waiting)
 

@@ -12,6 +12,7 @@ from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Un
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 
 NAME = "c_brandlibrary"
+API_PATHS = ("/api/v4", "/api/v1")  # wire C 1: below the base URL, the second for webhooks
 
 COUNTED_FIELDS = 200  # keys whose values are counted, by one call each
 COUNTED_SECTIONS = 100  # sections whose assets are counted, by one call each

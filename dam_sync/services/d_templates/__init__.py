@@ -25,4 +25,6 @@ CONNECTOR = Connector(
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
     not_moved=NOT_MOVED,
+    api_paths=facts.API_PATHS,
+    former_paths=facts.FORMER_PATHS,
 )

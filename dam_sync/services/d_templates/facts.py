@@ -12,6 +12,10 @@ from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFou
 from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 
 NAME = "d_templates"
+API_PATHS = ("/v1", "/v2")  # wire D 1.1: below the base URL, the second for webhooks and OAuth
+FORMER_PATHS = {  # wire D 1.1: of the deprecated API, one host for each customer
+    "/content-store-v1": "write the URL of the API v1.5, which all customers share: its documents write /v1 at its end"
+}
 
 PAGE = 100  # wire D 2.1: scan pages of 1 to 100 records
 SEARCH_PAGE = 100  # wire D 2.2: keyword search, at most 100

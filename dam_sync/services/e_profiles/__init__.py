@@ -26,4 +26,6 @@ CONNECTOR = Connector(
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
     not_moved=NOT_MOVED,
+    api_paths=facts.API_PATHS,
+    tenant_paths=facts.TENANT_PATHS,
 )

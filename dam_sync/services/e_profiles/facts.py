@@ -23,6 +23,8 @@ from dam_sync.model.limits import MIB, Lifetimes, Limits, OrphanRetention, Pace,
 from dam_sync.model.naming import Naming
 
 NAME = "e_profiles"
+API_PATHS = ("/v2",)  # wire E 1: below the base URL
+TENANT_PATHS = ("/api/rest", "/api", "/allowaccess", "/mcp")  # wire E 1, 1.2: below the URL of the tenant
 
 PAGE = 100  # spec 002, Limits, Service E: `limit` at most 100
 REACH = 10_000  # spec 002, Limits, Service E: offset at most 10,000; wire E 13: offset + limit stays below

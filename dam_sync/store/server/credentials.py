@@ -21,22 +21,22 @@ from typing import Any, Final, TypeVar
 from cryptography.fernet import Fernet, InvalidToken
 
 from dam_sync.model.clock import SYSTEM_CLOCK
-from dam_sync.model.errors import StoreUnreachable, Transient
+from dam_sync.model.errors import StoreUnreachable
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.base import Storage
 from dam_sync.store.credential_store import FileCredentialStore
+from dam_sync.store.renewal import take_renewal
 from dam_sync.store.server.database import raw_of, translated
 from dam_sync.store.server.shared_schema import SCHEMA, SECRET, open_shared
 from dam_sync.store.server.threads import PAUSE_SECONDS, ServerConnection
 
 T = TypeVar("T")
 TABLE: Final = SECRET.name
-RENEWAL_SECONDS: Final = 120.0  # how long another process may take to renew a credential
 UNSTORED: Final = "#not-in-database"  # behind the name of a secret in the file: the database does not have it yet
 
 
 class ServerCredentialStore:
-    """Implements `model.ports.SharedCredentialStore`. scope: the schema of a job, whose names are its own; secret:
+    """Implements `model.ports.CredentialStore`. scope: the schema of a job, whose names are its own; secret:
     what the key is derived from."""
 
     def __init__(
@@ -92,14 +92,10 @@ class ServerCredentialStore:
 
     @asynccontextmanager
     async def renewing(self, name: str) -> AsyncIterator[None]:
-        """See `SharedCredentialStore.renewing`. Raises Transient if another process holds it for very long."""
+        """See `CredentialStore.renewing`. Raises Transient if another process holds it for very long."""
         link = await asyncio.to_thread(self._opened)
         try:
-            until = SYSTEM_CLOCK.monotonic() + RENEWAL_SECONDS
-            while not await asyncio.to_thread(self._locked, link, name):
-                if SYSTEM_CLOCK.monotonic() >= until:
-                    raise Transient("another process renews the credential, and does not finish")
-                await SYSTEM_CLOCK.sleep(PAUSE_SECONDS)
+            await take_renewal(lambda: asyncio.to_thread(self._locked, link, name), PAUSE_SECONDS)
             yield
         finally:
             await asyncio.shield(asyncio.to_thread(link.close))  # which ends the lock

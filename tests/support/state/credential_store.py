@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 
 class MemoryCredentialStore:
@@ -12,6 +15,7 @@ class MemoryCredentialStore:
         self.kept: dict[str, str] = {}
         self.story = story if story is not None else []
         self.broken = False
+        self._renewals: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def load(self, name: str) -> str | None:
         """See `CredentialStore.load`."""
@@ -31,3 +35,7 @@ class MemoryCredentialStore:
     async def names(self, prefix: str) -> list[str]:
         """See `CredentialStore.names`."""
         return [name for name, secret in self.kept.items() if secret and name.startswith(prefix)]
+
+    def renewing(self, name: str) -> AbstractAsyncContextManager[None]:
+        """See `CredentialStore.renewing`."""
+        return self._renewals[name]

@@ -131,6 +131,18 @@ async def test_a_credential_is_not_written_through_a_link(
     assert untouched(precious)
 
 
+async def test_the_lock_of_a_renewal_is_not_made_through_a_link(tmp_path: Path, precious: Path) -> None:
+    credentials = FileCredentialStore(tmp_path / "shared" / "job.vault")
+    async with credentials.renewing("token"):
+        lock = next(credentials.path.parent.glob("*.renewal"))
+    lock.unlink()
+    lock.symlink_to(precious)
+    with pytest.raises(ConfigError, match="symbolic link"):
+        async with credentials.renewing("token"):
+            pass
+    assert untouched(precious)
+
+
 # states that were changed
 
 

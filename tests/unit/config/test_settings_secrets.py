@@ -183,7 +183,7 @@ def test_a_keyring_that_cannot_be_read_is_a_configuration_error(
 
 def test_without_the_keyring_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    assert "dam-sync[keyring]" in refused(tmp_path, "${keyring:a/b}").hint
+    assert "pip install '.[keyring]'" in refused(tmp_path, "${keyring:a/b}").hint
 
 
 def test_a_part_of_a_value_is_no_reference(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_an_entry_point_loads_a_connector() -> None:
 
 def test_dam_sync_itself_registers_none() -> None:
     try:
-        points = distribution("dam-sync").entry_points
+        points = distribution("dam-sync-engine").entry_points
     except PackageNotFoundError:
         return
     assert not points.select(group="dam_sync.services")

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from dam_sync.http.auth.base import RotatingToken
 from dam_sync.http.messages import Request, Response
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DiskFull
-from dam_sync.store.credential_store import ROOM, FileCredentialStore
+from dam_sync.store.credential_store import PAUSE_SECONDS, ROOM, FileCredentialStore
 
 
 async def test_a_secret_comes_back_in_the_next_process(tmp_path: Path) -> None:
@@ -181,6 +182,7 @@ async def test_a_refresh_token_is_deleted_only_when_the_next_one_has_space_on_th
     token.attach(exchange)
     story.told.append(f"use {(await token.headers())['Authorization']}")
     assert story.told == [
+        "flush state",  # where the lock of the renewal is
         "flush job.vault.new",
         "job.vault.new becomes job.vault",
         "flush state",
@@ -273,3 +275,90 @@ async def test_space_that_a_crash_left_incomplete_is_reserved_again(tmp_path: Pa
     assert room.stat().st_size >= ROOM
     assert set(room.read_bytes()) == {0}
     assert stat.S_IMODE(room.stat().st_mode) == 0o600
+
+
+RENEWER = """
+import asyncio, sys
+from pathlib import Path
+from dam_sync.store.credential_store import FileCredentialStore
+
+async def main():
+    async with FileCredentialStore(Path(sys.argv[1])).renewing("e"):
+        print("held", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+
+asyncio.run(main())
+"""
+
+
+async def test_one_process_at_a_time_renews_a_credential_and_its_end_ends_the_renewal(tmp_path: Path) -> None:
+    path, order = tmp_path / "job.vault", []
+    program = (sys.executable, "-c", RENEWER, str(path))
+    other = await asyncio.create_subprocess_exec(
+        *program, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert other.stdout is not None
+    assert await other.stdout.readline() == b"held\n"
+
+    async def renew() -> None:
+        async with FileCredentialStore(path).renewing("e"):
+            order.append("ours")
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(renew())
+        async with FileCredentialStore(path).renewing("another"):
+            await FileCredentialStore(path).save("e", "saved meanwhile")
+        for _ in range(3):  # the event loop is free while the other process holds it
+            await asyncio.sleep(2 * PAUSE_SECONDS)
+        assert not order
+        order.append("theirs ends")
+        other.kill()
+    await other.wait()
+    assert order == ["theirs ends", "ours"]
+    assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in tmp_path.iterdir())
+
+
+async def test_a_renewal_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Path) -> None:
+    credentials = FileCredentialStore(tmp_path / "job.vault")
+
+    async def renew() -> None:
+        async with credentials.renewing("e"):
+            pass
+
+    async with credentials.renewing("e"):
+        waiting = asyncio.create_task(renew())
+        await asyncio.sleep(2 * PAUSE_SECONDS)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    await renew()
+
+
+async def test_processes_that_share_a_file_spend_each_refresh_token_once(tmp_path: Path) -> None:
+    """As six commands of one job at the same time: one asks, the others use what it got."""
+    spent: list[str] = []
+
+    async def exchange(request: Request) -> Response:
+        refresh_token = json.loads(request.body)["refresh_token"]
+        await asyncio.sleep(0.05)
+        spent.append(refresh_token)
+        grant = {"access_token": f"access-{len(spent)}", "refresh_token": f"refresh-{len(spent)}", "expires_in": 3600}
+        return Response(200, {}, json.dumps(grant).encode())
+
+    def token() -> RotatingToken:
+        made = RotatingToken(
+            "https://e.example/token",
+            "client",
+            "client-secret-1",
+            "refresh-0",
+            FileCredentialStore(tmp_path / "job.vault"),
+            "e",
+            SystemClock(),
+        )
+        made.attach(exchange)
+        return made
+
+    tokens = [token() for _ in range(6)]
+    first = await asyncio.gather(*(each.headers() for each in tokens))
+    await asyncio.gather(*(each.renew(seen) for each, seen in zip(tokens, first, strict=True)))
+    assert spent == ["refresh-0", "refresh-1"]
+    assert {(await each.headers())["Authorization"] for each in tokens} == {"Bearer access-2"}

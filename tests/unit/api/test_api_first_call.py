@@ -1,0 +1,57 @@
+"""What a refused first call means, in terms of the job file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dam_sync.api.reachability import explained, explained_in_run
+from dam_sync.config.side import SideConfig
+from dam_sync.model.errors import ConfigError, Denied, NotFound, Transient
+
+ROOT = "https://dam.example"
+
+
+class AtRoot:
+    """A service that responds at the URL of the host, or refuses the credential there too."""
+
+    def __init__(self, error: Exception | None) -> None:
+        self.error, self.asked = error, list[str]()
+
+    async def __call__(self, base_url: str) -> Any:
+        self.asked.append(base_url)
+        return self
+
+    async def probe(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("explain", [explained, explained_in_run])
+@pytest.mark.parametrize("error", [Denied("the login was refused (403)"), NotFound("no such path (404)")])
+async def test_a_path_that_the_service_does_not_have_is_named_however_it_refuses_it(explain: Any, error: Any) -> None:
+    opens = AtRoot(None)
+    found = await explain(error, SideConfig(kind="d_templates", base_url=f"{ROOT}/dam"), "source", opens)
+    assert isinstance(found, ConfigError)
+    assert found.hint == f"did you mean base_url: {ROOT}?"
+    assert opens.asked == [ROOT]
+
+
+@pytest.mark.parametrize("explain", [explained, explained_in_run])
+@pytest.mark.parametrize("path", ["", "/dam"])
+async def test_a_credential_that_is_refused_everywhere_stays_refused(explain: Any, path: str) -> None:
+    error = Denied("the login was refused (403)")
+    opens = AtRoot(error)
+    assert await explain(error, SideConfig(kind="d_templates", base_url=f"{ROOT}{path}"), "target", opens) is error
+    assert opens.asked == ([ROOT] if path else [])
+
+
+async def test_a_service_in_trouble_stays_what_it_is_in_a_run() -> None:
+    error = Transient("responded with HTML (502)")
+    side = SideConfig(kind="d_templates", base_url=f"{ROOT}/dam")
+    assert await explained_in_run(error, side, "source", AtRoot(None)) is error
+    assert isinstance(await explained(error, side, "source", AtRoot(None)), ConfigError)
