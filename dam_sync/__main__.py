@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
 
 def main() -> None:
     """Load the commands and run the one that was typed. Exits with 5 if Ctrl-C comes while they are loaded."""
+    if sys.getfilesystemencoding() != "utf-8" and not sys.flags.utf8_mode:
+        _begin_in_utf_8()
     if sys.argv[1:2] == ["watch"]:
         _outlive_reload()
     try:
@@ -17,6 +20,14 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("error: stopped by Ctrl-C before anything was done\nhint: run the same command again\n")
         sys.exit(5)
+
+
+def _begin_in_utf_8() -> None:
+    """Begin again with names of files in UTF-8, as they are on disk: in an ASCII or Latin-1 locale Python would take
+    other names for them, or fail. What is printed stays in the encoding of the locale, with escapes."""
+    encoding = sys.stdout.encoding if sys.stdout is not None else "ascii"
+    environment = {"PYTHONIOENCODING": f"{encoding}:backslashreplace", **os.environ, "PYTHONUTF8": "1"}
+    os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], environment)
 
 
 def _outlive_reload() -> None:

@@ -173,6 +173,7 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts |= {"held back": adopted.held} if adopted.held else {}
     report.notes.extend(sentences.about_held(adopted.held))
     report.notes.extend(sentences.about_shown(adopted.to_hide, adopted.to_limit, adopted.accepted))
+    report.notes.extend(sentences.about_uncompared(adopted.uncompared))
     report.notes.extend(sentences.about_linked(adopted.linked_targets))
     report.notes.extend(sentences.about_unclaimed(adopted.unclaimed, adopted.unclaimed_examples))
 

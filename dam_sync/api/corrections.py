@@ -16,7 +16,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.correction import WHOLE
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.safe_text import csv_cell, guarded, unguarded, visible_lines
+from dam_sync.model.safe_text import copied_cell, csv_cell, unguarded
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import CorrectionRow
 
@@ -38,8 +38,8 @@ def export_errors(path: Path, assets: Iterable[Mapping[str, Any]]) -> None:
         for asset in assets:
             for failed in asset["failed"] or [{"field": "", "value": "", "corrected": []}]:
                 facts = [csv_cell(cell) for cell in (*(asset[name] for name in COLUMNS[:-3]), failed["field"])]
-                value = text_cell(failed["value"])
-                writer.writerows([*facts, value, text_cell(text)] for text in failed["corrected"] or [""])
+                value = copied_cell(failed["value"])
+                writer.writerows([*facts, value, copied_cell(text)] for text in failed["corrected"] or [""])
 
 
 async def import_corrections(
@@ -87,11 +87,6 @@ async def forget_corrections(
                 hint = "`errors JOB --corrections` lists those that have some"
                 raise ConfigError(f"the asset {asset} has no corrected value", hint=hint)
         return await store.forget_corrections(assets, keys_only=job.policy.ledger == "keys")
-
-
-def text_cell(text: str) -> str:
-    """A value that people copy and change, as a cell: with its line ends, which spreadsheets keep."""
-    return guarded(visible_lines(text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +138,7 @@ class _FilledList:
 
     def _correction(self, row: _Row) -> CorrectionRow | None:
         known = self.failed.get((row.asset, row.path), [])
-        same = [one for one in known if text_cell(one.failed) == text_cell(row.value)]
+        same = [one for one in known if copied_cell(one.failed) == copied_cell(row.value)]
         message = self._message(row, fits=bool(same) or not known)
         if message:
             self._fault(row, message)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dam_sync.model.csv_cells import delimiter_of, records_of
+from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
@@ -30,13 +30,11 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open(encoding="utf-8-sig", newline="") as text:
-            first = text.readline()
-            text.seek(0)
-            reader = records_of(text, delimiter_of(first))
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            reader = records_of(text)
+            missing = [name for name in columns if name not in reader.columns]
             if missing:
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
-            yield ((reader.line_num, row) for row in reader)
+            yield ((reader.line, row) for row in reader)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=_save_as(error)) from error
     except (OSError, csv.Error) as error:

@@ -41,8 +41,8 @@ class Job:
 
     `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the same keys as in a job file;
     `settings` are its keys `state`, `limits` and `policy`. A secret in `auth` is a value or a reference such as
-    `${env:NAME}`; it is never stored. Relative paths are resolved against `folder`. `connectors` replace the installed
-    services.
+    `${env:NAME}`; it is never stored. What is a path in a job file may be a `Path`; relative ones are resolved against
+    `folder`. `connectors` replace the installed services.
 
     Every method can be repeated; `run` resumes where an earlier one stopped. Use new `RunOptions` for every call.
     """
@@ -61,7 +61,7 @@ class Job:
         """Raises ConfigError with every diagnostic; no service is called."""
         given = mapping.given if isinstance(mapping, Mapping) else None
         body = {"version": 1, "name": name, "source": dict(source), "target": dict(target), **settings}
-        body["mapping"] = given.written.file if given is not None else str(mapping)
+        body["mapping"] = given.written.file if given is not None else mapping
         self._config = job_of_code(body, Path(folder).absolute(), connectors or discover(), given)
         self._connectors = connectors
 

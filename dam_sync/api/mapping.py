@@ -21,7 +21,7 @@ class Mapping:
 
     def __init__(self, data: Dictionary[str, Any], folder: Path | str = ".") -> None:
         """From the keys of a mapping file. Raises MappingError with every diagnostic."""
-        self._keep(GivenMapping(SourceMap("mapping", dict(data)), Path(folder).absolute()))
+        self._keep(GivenMapping(SourceMap.of_code("mapping", data), Path(folder).absolute()))
 
     @classmethod
     def load(cls, path: Path | str) -> Mapping:

@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from dam_sync.config.diagnostics import SourceMap
+from dam_sync.config.diagnostics import SourceMap, source_map_of
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import REFERENCE, is_secret
 from dam_sync.config.side import EXAMPLES, SideCheck
+from dam_sync.config.spelling import for_service
+from dam_sync.config.syntax import positioned
 from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
@@ -71,8 +72,8 @@ def option_value(key: str, text: str) -> Json:
     if not text.startswith(("{", "[")):
         return text
     try:
-        return YAML(typ="safe").load(text)
-    except YAMLError:
+        return for_service(source_map_of(key, positioned(text)).data)
+    except (YAMLError, ValueError, RecursionError):
         hint = "write [first, second] or {key: value}, in quotes of the shell"
         raise ConfigError(f"the option {key} is neither a text nor a list or mapping in YAML", hint=hint) from None
 

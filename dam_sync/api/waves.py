@@ -273,16 +273,17 @@ async def about_wave(context: RunContext, chosen: WaveState | None) -> list[str]
 
 
 async def note_verified(job: JobConfig, context: RunContext, report: Report, sample: str) -> None:
-    """Remember the result of a verification of a wave, for its sign-off."""
-    if context.wave is None or report.verdict is None:
-        return
-    store, name = context.store, context.wave.name
-    last = (await WaveBook.of(job, store, context.clock.now())).named(name).last
-    at = instant_text(context.clock.now().replace(microsecond=0))
+    """Remember the result of a verification of a wave, for its sign-off. One of everything that found nothing counts
+    for each wave that was moved; what it found may be in any of them."""
     clean = report.clean and not report.early
-    level = report.verdict["level"]
-    note = {"run": last, "at": at, "level": level, "sample": sample, "clean": clean}
-    await store.set_meta(key_of_wave(VERIFIED_WAVE, name), note)
+    if report.verdict is None or not (context.wave or (job.waves and clean)):
+        return
+    store, book = context.store, await WaveBook.of(job, context.store, context.clock.now())
+    at = instant_text(context.clock.now().replace(microsecond=0))
+    facts = {"at": at, "level": report.verdict["level"], "sample": sample, "clean": clean}
+    verified = [book.named(context.wave.name)] if context.wave else [state for state in book.states if state.last]
+    for state in verified:
+        await store.set_meta(key_of_wave(VERIFIED_WAVE, state.name), {"run": state.last, **facts})
 
 
 def rows_of(book: WaveBook) -> list[dict[str, Any]]:

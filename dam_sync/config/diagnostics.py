@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TypeAlias
+from os import PathLike, fsdecode
+from typing import Any, TypeAlias
 
 from dam_sync.config.positions import position_within
+from dam_sync.config.spelling import Spelt
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.values import Json
 
@@ -24,7 +26,7 @@ class SourceMap:
     """A file as read: plain data with text keys, and the line and column of every key and item.
 
     values: line and column of the value of a key. files: the file of a place, if it is another one; it holds for all
-    places inside. texts: of the files, by name.
+    places inside. texts: of the files, by name. coded: a program gave the data, so that there are no lines.
     """
 
     file: str
@@ -33,6 +35,12 @@ class SourceMap:
     values: Mapping[KeyPath, tuple[int, int]] = field(default_factory=dict)
     files: Mapping[KeyPath, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    coded: bool = False
+
+    @classmethod
+    def of_code(cls, name: str, data: Mapping[str, Any]) -> SourceMap:
+        """The keys of a file as a program gives them: a path is text there, and a tuple a list."""
+        return cls(name, {key: _written(value) for key, value in data.items()}, coded=True)
 
     def file_of(self, place: KeyPath) -> str:
         """The file in which this place, or the nearest enclosing one, is written."""
@@ -45,7 +53,7 @@ class SourceMap:
             found = self.lines.get(place[:length])
             if found is not None:
                 return found
-        return 1, 1
+        return (0, 0) if self.coded else (1, 1)
 
     def diagnostic(self, place: KeyPath, message: str, hint: str = "") -> Diagnostic:
         """A diagnostic at this place."""
@@ -60,6 +68,14 @@ class SourceMap:
             return self.diagnostic(place, message, hint)
         there = position_within(text, start, line, column)
         return Diagnostic(file, there[0], dotted(place), message, hint, column=there[1])
+
+
+def _written(value: Any) -> Json:
+    if isinstance(value, PathLike):
+        return fsdecode(value)
+    if isinstance(value, Mapping):
+        return {key: _written(each) for key, each in value.items()}
+    return [_written(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 @lru_cache(maxsize=10_000)  # every asset asks for the places of all its lines
@@ -93,8 +109,23 @@ def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], sch
             yield written.diagnostic(place[:-1], f"{place[-1]} is missing", _missing(schema, place))
         elif error["type"] in ("model_type", "dict_type"):
             yield written.diagnostic(place, "should contain keys and values", "write {key: value}")
+        elif error["type"] in ("tuple_type", "list_type"):
+            yield written.diagnostic(place, error_text(error), _as_list(written.data, place, schema))
+        elif error["type"] == "string_type":
+            lines = isinstance(_at(written.data, place), dict | list)
+            yield written.diagnostic(place, error_text(error), "" if lines else "put it in quotes")
         else:
             yield written.diagnostic(place, error_text(error))
+
+
+def _as_list(data: Json, place: KeyPath, schema: Json) -> str:
+    """How one item is written as a list, if it is a word or a key that the schema knows."""
+    data = _at(data, place)
+    items = [node for found in _nodes_at(schema, (*place, 0)) for node in _resolved(schema, found)]
+    if isinstance(data, str) and any(data in node.get("enum", ()) for node in items):
+        return f"write [{data}]"
+    key = next(iter(data), "") if isinstance(data, dict) else ""
+    return f"write [{{{key}: …}}]" if any(key in node.get("properties", ()) for node in items) else "write [a, b]"
 
 
 def _missing(schema: Json, place: KeyPath) -> str:
@@ -156,6 +187,12 @@ def real_place(data: Json, loc: KeyPath) -> KeyPath:
 
 def _has(data: Json, part: str | int) -> bool:
     return isinstance(data, dict) and part in data
+
+
+def _at(data: Json, place: KeyPath) -> Json:
+    for part in place:
+        data = _child(data, part)
+    return data
 
 
 def _child(data: Json, part: str | int) -> Json:
@@ -256,6 +293,8 @@ def _scalar(node: Json) -> Json:
     """A plain scalar, without the classes by which a round-trip reader remembers its spelling."""
     if isinstance(node, bool) or node is None:
         return node
+    if isinstance(node, Spelt):
+        return None if node.taken is None else node
     if isinstance(node, str):
         return _text(str(node))
     for plain in (int, float):

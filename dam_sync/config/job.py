@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -18,6 +18,7 @@ from dam_sync.config.loader import FileFormat, Syntax
 from dam_sync.config.schedule import Duration, Hours, NotifyConfig, ScheduleConfig, WebhooksConfig
 from dam_sync.config.secrets import Reference, located, open_secret_file, resolve_secret
 from dam_sync.config.side import SideCheck, SideConfig, StrictModel, as_used
+from dam_sync.config.spelling import for_service, settled
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
@@ -264,10 +265,25 @@ def load_job(path: Path, kinds: Mapping[str, Connector] | None) -> JobConfig:
     Raises ConfigError with every diagnostic.
     """
     written = JOB_FILE.read(path, Syntax("YAML", positioned, YAMLError))
+    written = replace(written, data=_settled(written.data))
     if "fields" in written.data and "source" not in written.data:
         hint = "give the path of the job file whose `mapping` names it"
         raise ConfigError(f"{path} is a mapping file, not a job file", hint=hint)
     return _job_of(written, path.absolute().parent, kinds)
+
+
+def _settled(node: Json, place: KeyPath = ()) -> Json:
+    """The keys with numbers and flags as YAML takes them, but for places where a text may stand for itself: what a
+    service is given, which reads numbers in texts, and what selects the assets of a wave."""
+    if len(place) == 3 and place[0] == "waves" and place[2] == "select":
+        return node
+    if len(place) == 2 and place[0] in ("source", "target") and place[1] in ("options", "auth"):
+        return for_service(node)
+    if isinstance(node, dict):
+        return {key: _settled(value, (*place, key)) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_settled(value, (*place, index)) for index, value in enumerate(node)]
+    return settled(node)
 
 
 def job_of_keys(data: Mapping[str, Json], path: Path, kinds: Mapping[str, Connector]) -> JobConfig:
@@ -283,7 +299,7 @@ def job_of_code(
 
     Raises ConfigError with every diagnostic.
     """
-    job = _job_of(SourceMap("job", dict(data)), folder, kinds, literal=True)
+    job = _job_of(SourceMap.of_code("job", data), folder, kinds, literal=True)
     job._given_mapping = mapping
     return job
 
@@ -338,7 +354,7 @@ def _keys(names: Iterable[str]) -> Json:
 def side_of_code(data: Mapping[str, Json], kinds: Mapping[str, Connector]) -> SideConfig:
     """One service from the keys it has in a job file; a secret may be a plain value. Raises ConfigError with every
     diagnostic."""
-    written = SourceMap("connect", dict(data))
+    written = SourceMap.of_code("connect", data)
     found = list(SideCheck(written, (), written.data, kinds, literal_secrets=True).diagnostics())
     try:
         side = SideConfig.model_validate(written.data)

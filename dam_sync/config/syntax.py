@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ruamel.yaml import YAML
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from dam_sync.config.spelling import Spelt, without_spelling, written_again
 from dam_sync.model.values import Json
 
 SHORT = 64 * 1024  # characters; a watching process reads short files before each run, and parses them once
+TAG = "tag:yaml.org,2002:"
 UNHASHABLE = "a key that is a list or a block"
 PROBLEMS = (
     (r"found character '\\t'", "a tab where only spaces are allowed", "replace the tab by spaces"),
@@ -65,9 +68,9 @@ def _kept(text: str) -> Json:
 
 def _parsed(text: str) -> Json:
     try:
-        return YAML(typ="rt").load(text)
+        return loader().load(text)
     except TypeError:  # the parser takes a list or a block as a key, then cannot use it
-        for key in _keys(YAML(typ="rt").compose(text)):
+        for key in _keys(loader().compose(text)):
             if not isinstance(key, ScalarNode):
                 raise MarkedYAMLError(problem=UNHASHABLE, problem_mark=key.start_mark) from None
         raise
@@ -82,3 +85,33 @@ def _keys(node: Node | None) -> Iterator[Node]:
         case SequenceNode():
             for item in node.value:
                 yield from _keys(item)
+
+
+class SpellingConstructor(RoundTripConstructor):
+    """Makes a `Spelt` of each plain scalar that would be another text if it were written again."""
+
+
+def loader() -> YAML:
+    """A parser with positions and spellings."""
+    yaml = YAML(typ="rt")
+    yaml.Constructor = SpellingConstructor
+    return yaml
+
+
+def _with_spelling(make: Callable[..., Json]) -> Callable[[RoundTripConstructor, ScalarNode], Json]:
+    def made(constructor: RoundTripConstructor, node: ScalarNode) -> Json:
+        if node.style is not None:
+            return make(constructor, node)
+        text = str(node.value)
+        try:
+            taken = make(constructor, node)
+        except ValueError:  # 2020-13-45 looks like a date
+            return text
+        return taken if written_again(taken) == text else Spelt.of(text, without_spelling(taken))
+
+    return made
+
+
+for _kind in ("int", "float", "bool", "null", "timestamp"):
+    _usual = RoundTripConstructor.yaml_constructors[f"{TAG}{_kind}"]
+    SpellingConstructor.add_constructor(f"{TAG}{_kind}", _with_spelling(_usual))

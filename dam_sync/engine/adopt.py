@@ -73,7 +73,8 @@ class MatchOptions:
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
     """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
-    which the next run changes; accepted: assets by exposure rules by which the job accepts that; held: matched assets
+    which the next run changes; uncompared: matched assets of which a file has the size of ours and no digest in common
+    with it; accepted: assets by exposure rules by which the job accepts that; held: matched assets
     that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by
     reason; linked_before, linked_targets: assets of the source and marked ones of the target that have a link from
     before; unclaimed: target assets with our marker that have no link and that no source asset matches."""
@@ -82,6 +83,7 @@ class MatchSummary:
     differing: int
     to_hide: int
     to_limit: int
+    uncompared: int
     accepted: Mapping[str, int]
     ambiguous: int
     held: int
@@ -112,6 +114,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
         differing=sum(bool(match.differs) for match in candidates.matches(certain=True)),
         to_hide=differs[TO_HIDE],
         to_limit=differs[TO_LIMIT],
+        uncompared=worker.uncompared,
         accepted=dict(sorted(worker.accepted.items())),
         ambiguous=len(undecided - held),
         held=len(undecided & held),
@@ -183,6 +186,7 @@ class MatchingWorker(Worker):
     unmatched: Counter[str] = field(default_factory=Counter)
     accepted: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
+    uncompared: int = 0
 
     async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
         """Nothing is drafted for an asset without a counterpart."""
@@ -248,6 +252,7 @@ class MatchingWorker(Worker):
         differ. Without a revision if files are still to be written: the next run reads the asset again."""
         kept = [file for file in asset.versions if version_key(file) in link.versions]
         files, names = pair_files(asset, actual, kept, link), {file.name for file in actual.attachments}
+        self.uncompared += any(pair.agrees and not pair.compared for pair in files.pairs)
         parts = [pair.part for pair in files.pairs if not pair.agrees] + [part for part, _ in files.missing]
         lacking = [file for part, file in files.missing if part == ATTACHMENTS and file.name not in names]
         behind = fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link)

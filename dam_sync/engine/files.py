@@ -36,6 +36,11 @@ class FilePair:
         """Whether the target may have this file, by what is known of both without reading them."""
         return (self.sent or self.ours).agrees(self.theirs)
 
+    @property
+    def compared(self) -> bool:
+        """Whether a digest says so, and not the size alone."""
+        return bool((self.sent or self.ours).digests.keys() & self.theirs.digests.keys())
+
 
 @dataclass(slots=True)
 class PairedFiles:

@@ -65,17 +65,12 @@ class RawResponse:
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in source.raw_headers
         }
-        self._codings = codings_of(self.headers.get("content-encoding", ""))
+        self.codings = codings_of(self.headers.get("content-encoding", ""))
 
     def as_httpx(self, request: httpx.Request) -> httpx.Response:
         """Status, headers and what was read of the body, for authentication methods."""
         kept = [(name, text) for name, text in self._response.raw_headers if name.lower() not in _CODED]
         return httpx.Response(self.status, headers=kept, content=self.body, request=request)
-
-    @property
-    def is_encoded(self) -> bool:
-        """Whether the body is compressed."""
-        return bool(self._codings)
 
     @property
     def is_success(self) -> bool:
@@ -87,7 +82,7 @@ class RawResponse:
         or is too slow, ContractBroken if it is larger than anything we request or has an unrequested coding."""
         taken: list[bytes] = []
         try:
-            if not self._codings and (body := self._response.arrived()) is not None:
+            if not self.codings and (body := self._response.arrived()) is not None:
                 self._is_read = True
                 self.body = body if self.is_success else body[:LARGEST_ERROR]
                 return self.body
@@ -103,8 +98,8 @@ class RawResponse:
         return self.body
 
     async def _take(self, taken: list[bytes]) -> None:
-        if len(self._codings) > 1 and self.is_success:
-            raise ContractBroken(f"the response is compressed {len(self._codings)} times over")
+        if len(self.codings) > 1 and self.is_success:
+            raise ContractBroken(f"the response is compressed {len(self.codings)} times over")
         size = 0
         async for block in self._source():
             if not self.is_success and size + len(block) >= LARGEST_ERROR:
@@ -129,9 +124,9 @@ class RawResponse:
             raise failure(problem, self._host, responding=True) from None
 
     def _source(self) -> AsyncIterator[bytes]:
-        if not self._codings:
+        if not self.codings:
             return self._raw()
-        return decoded(self._raw(), ", ".join(self._codings))
+        return decoded(self._raw(), ", ".join(self.codings))
 
     def _raw(self) -> AsyncIterator[bytes]:
         return self._response.blocks()

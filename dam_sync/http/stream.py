@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
 from dam_sync.http.dates import http_date
+from dam_sync.http.decoding import Undecodable, decoded
 from dam_sync.http.dispatch import RequestDispatcher
 from dam_sync.http.exchange import RawResponse
 from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, OtherVersion, Transient
@@ -16,7 +17,7 @@ _CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{
 
 
 class HttpStream:
-    """A `model.ports.Stream` with `status`, `headers` (lower case) and `media_type` of the response."""
+    """A `model.ports.EncodedStream` with `status`, `headers` (lower case) and `media_type` of the response."""
 
     def __init__(
         self,
@@ -32,6 +33,9 @@ class HttpStream:
         self._response = response
         self._dispatcher = dispatcher
         self._within = within
+        self.codings = response.codings
+        self._decodes = False
+        self._sent: AsyncGenerator[bytes, None] | None = None
         self._blocks: AsyncGenerator[bytes, None] | None = None
 
     def __repr__(self) -> str:
@@ -44,14 +48,27 @@ class HttpStream:
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         if self._blocks is None:
-            self._blocks = self._run()
+            self._sent = self._run()
+            self._blocks = self._decoded(self._sent) if self._decodes else self._sent
         return self._blocks
+
+    def decode(self) -> None:
+        """See `EncodedStream.decode`."""
+        self._decodes, self.total = bool(self.codings), None if self.codings else self.total
 
     async def aclose(self) -> None:
         """Release the connection; safe to repeat."""
-        if self._blocks is not None:
-            await self._blocks.aclose()
+        for blocks in (self._blocks, self._sent):
+            if blocks is not None:
+                await blocks.aclose()
         await self._response.aclose()
+
+    async def _decoded(self, sent: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        try:
+            async for block in decoded(sent, ", ".join(self.codings)):
+                yield block
+        except Undecodable as problem:
+            raise self._within(IntegrityError(str(problem), code="content-encoding")) from None
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
         seen = 0
@@ -75,9 +92,7 @@ class HttpStream:
 
 
 def _extent(response: RawResponse, offset: int) -> tuple[int, int | None, int | None]:
-    """Start of the body, size of the whole file, size of the body. Raises ContractBroken, IntegrityError."""
-    if response.is_encoded:
-        raise IntegrityError("the file is sent compressed although it was requested unencoded", code="content-encoding")
+    """Start of the body, size of the whole file, size of the body, all as sent. Raises ContractBroken."""
     length = response.headers.get("content-length", "")
     coming = int(length) if _LENGTH.fullmatch(length) else None
     if response.status == 416 and offset > 0:

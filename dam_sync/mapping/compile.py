@@ -49,13 +49,28 @@ DIGEST = re.compile("[0-9a-f]{48}")
 PLAIN = frozenset(string.ascii_lowercase + string.digits + "-")
 
 
+SEVERAL = 3  # diagnostics that are no slip of a key any more
+
+
 def compile_reading(reading: MappingReading, source: Schema, target: Schema) -> tuple[MappingDocument, Crosswalk]:
     """Compile a mapping that was already read."""
     if reading.document is None:
         raise MappingError.of(reading.diagnostics)
-    if reading.diagnostics:
-        raise MappingError.of([*reading.diagnostics, *_diagnostics_of_rest(reading.document, source, target)])
-    return reading.document, compile_mapping(reading.document, source, target)
+    try:
+        if reading.diagnostics:
+            raise MappingError.of([*reading.diagnostics, *_diagnostics_of_rest(reading.document, source, target)])
+        return reading.document, compile_mapping(reading.document, source, target)
+    except MappingError as error:
+        if not _is_swapped(reading.document, source, target, len(error.diagnostics)):
+            raise
+        message = "the mapping fits the other direction: are source and target of the job file swapped?"
+        first = replace(reading.document.written.diagnostic((), message), rank=-1)
+        raise MappingError.of([first, *error.diagnostics]) from None
+
+
+def _is_swapped(document: MappingDocument, source: Schema, target: Schema, diagnostics: int) -> bool:
+    """Whether nearly all of so many diagnostics would not be there if the services changed places."""
+    return diagnostics >= SEVERAL and SEVERAL * len(_diagnostics_of_rest(document, target, source)) < diagnostics
 
 
 def _diagnostics_of_rest(document: MappingDocument, source: Schema, target: Schema) -> list[Diagnostic]:

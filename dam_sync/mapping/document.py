@@ -93,6 +93,7 @@ def mapping_of_text(text: str) -> SourceMap:
 def reading_of(written: SourceMap, folder: Path) -> MappingReading:
     """Parse the keys and values, and read the files and tables they name, relative to the folder."""
     diagnostics: list[Diagnostic] = []
+    _refuse_job(written)
     _refuse_halves(written)
     written = Including(folder, MAPPING_FILE, MAPPING_SYNTAX, diagnostics).whole(written)
     bad: list[KeyPath] = []
@@ -120,6 +121,13 @@ def reading_of(written: SourceMap, folder: Path) -> MappingReading:
     return MappingReading(document, tuple(diagnostics))
 
 
+def _refuse_job(written: SourceMap) -> None:
+    """Refuse the other file of a job with one sentence instead of a fault for each of its keys."""
+    if written.data.keys() >= JOB_KEYS and "fields" not in written.data:
+        hint = "give the path of the mapping file; `map suggest JOB -o FILE` writes a first one"
+        raise MappingError(f"{written.file} is a job file, not a mapping file", hint=hint)
+
+
 def _refuse_halves(written: SourceMap) -> None:
     """Refuse half characters, which no file can have, but keys and values given in Python can."""
     try:
@@ -129,6 +137,7 @@ def _refuse_halves(written: SourceMap) -> None:
         raise MappingError.of([written.diagnostic((), message, "write the whole one")]) from None
 
 
+JOB_KEYS = frozenset({"source", "target"})  # of every job file, and of no mapping file
 ENTRIES = frozenset({"fields", "asset", "security", "vocabularies", "lookups"})
 """Blocks whose entries can be left out individually."""
 

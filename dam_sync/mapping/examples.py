@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from datetime import date, datetime
 
-from dam_sync.mapping.results import LanguagePreference, aware
+from dam_sync.config.spelling import settled
+from dam_sync.mapping.results import SHAPES, LanguagePreference, ValueType, aware
 from dam_sync.mapping.vocabulary import path_of
 from dam_sync.model.asset import Asset, Draft, Loss, Placement
 from dam_sync.model.codec import asset_from_json
@@ -30,9 +31,13 @@ NOT_JSON = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 KNOWN = frozenset(member.name for member in dataclass_fields(Asset))
 
 
+TYPED = frozenset({ValueType.NUMBER, ValueType.FLAG, ValueType.DATE, ValueType.INSTANT})
+"""Types of fields in which a value is not what stands in the file, but what YAML takes it for."""
+
+
 def given_asset(given: Mapping[str, Json]) -> Asset:
     """The asset of an example; missing parts have defaults. Raises one of NOT_JSON."""
-    data = {key: _json(value, inside=key == "fields") for key, value in given.items()}
+    data = {key: _json(settled(value), inside=key == "fields") for key, value in given.items()}
     data.setdefault("id", "example")
     data["id"] = str(data["id"])
     data["placements"] = [_placement(item) for item in data.get("placements") or ()]
@@ -87,6 +92,9 @@ def mismatches(
     others = _others(draft, rejections)
     for key, wanted in expect.items():
         try:
+            known = fields.get(key)
+            typed = SHAPES[known.kind] in TYPED if known is not None else key in (PARKED, "release", "expiry")
+            wanted = settled(wanted) if typed else wanted
             want = _wanted(wanted)
         except NOT_JSON as error:
             yield key, f"what is expected is not a value: {error}"

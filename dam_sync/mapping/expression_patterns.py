@@ -2,7 +2,7 @@
 
 The CEL library compiles a pattern in each call again: up to half a second for an asset. Here its engine is used through
 pydantic, which keeps what it compiled: no backtracking, so that the time of a search grows with the text alone, and at
-most 10 MB for a pattern. `matches` is written as another name of the same length, which the library calls back.
+most 10 MB for a pattern.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import StringConstraints, TypeAdapter
 
 from dam_sync.mapping.expression_tokens import CelToken
 
-MATCHES, MATCHED = "matches", "matched"
+MATCHES = "matches"
 MOST_PATTERNS = 10  # of an expression
 MOST_SEARCHED = 10_000_000  # characters, by all patterns of an expression in all rounds of its loops
 KEPT = 256
@@ -73,13 +73,6 @@ def patterns_of(tokens: Sequence[CelToken], text_of: Callable[[str], object]) ->
             message = f"has more than {MOST_PATTERNS} patterns"
             raise PatternFault(message, token.at, "write one with alternatives: matches('^(A|B)')")
     return found
-
-
-def with_other_name(source: str, tokens: Sequence[CelToken]) -> str:
-    """The expression as it is given to the library; every position in it stays the same."""
-    for token in (tokens[index] for index in _calls(tokens)):
-        source = source[: token.at] + MATCHED + source[token.at + len(MATCHED) :]
-    return source
 
 
 @lru_cache(maxsize=KEPT)

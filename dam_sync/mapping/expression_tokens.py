@@ -128,7 +128,21 @@ def references_of(tokens: Sequence[CelToken], source: Schema) -> Iterator[AssetR
     could tell which fields are read."""
     for index, token in enumerate(tokens):
         if token.form == "name" and token.text == VARIABLE and _sign(tokens, index - 1) != ".":
-            yield AssetReference(_path(_steps(tokens, index + 1), source, token.at), token.at)
+            steps = _steps(tokens, index + 1)
+            asked = _asked_for(tokens, index) if steps == ["fields"] else None
+            yield AssetReference(_path([*steps, *([] if asked is None else [asked])], source, token.at), token.at)
+
+
+BEFORE = frozenset({"(", "[", "{", ",", ":", "?", "&&", "||"})
+"""What may stand before `"key" in asset.fields`; anything else binds closer to the key than `in`."""
+
+
+def _asked_for(tokens: Sequence[CelToken], index: int) -> str | None:
+    """The key in `"key" in asset.fields`, which says whether the field has a value."""
+    begins = index == 2 or _sign(tokens, index - 3) in BEFORE
+    named = begins and _form(tokens, index - 2) == "text" and tokens[index - 1].text == "in"
+    read_on = _sign(tokens, index + 3) in (".", "[")
+    return literal_text(tokens[index - 2].text) if named and not read_on else None
 
 
 def _path(steps: list[str], source: Schema, at: int) -> str:
@@ -155,7 +169,10 @@ _WRITTEN = {
 def _field_path(rest: list[str], source: Schema, at: int) -> str:
     if not rest:
         message = "the field is not named by a word or a text in quotes"
-        raise ReferenceFault(message, at, 'write asset.fields.title or asset.fields["lib:title"]')
+        hint = (
+            'write asset.fields.title or asset.fields["lib:title"], and "lib:title" in asset.fields to ask for a value'
+        )
+        raise ReferenceFault(message, at, hint)
     key, *parts = rest
     path, known = f"fields.{spelt(key)}", source.fields.get(key)
     if not parts or known is None:
@@ -174,13 +191,13 @@ def _steps(tokens: Sequence[CelToken], index: int) -> list[str]:
             steps.append(tokens[index + 1].text)
             index += 2
         elif _sign(tokens, index) == "[" and _form(tokens, index + 1) == "text" and _sign(tokens, index + 2) == "]":
-            steps.append(_literal(tokens[index + 1].text))
+            steps.append(literal_text(tokens[index + 1].text))
             index += 3
         else:
             return steps
 
 
-def _literal(text: str) -> str:
+def literal_text(text: str) -> str:
     """A text in quotes as Python reads it, which reads the same escapes; as it is written if it does not."""
     try:
         value = ast.literal_eval(text.lstrip("rRbB") if text[0] not in "rR" else text)

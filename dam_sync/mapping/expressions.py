@@ -12,14 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dam_sync.mapping.expression_patterns import (
-    MATCHED,
-    PatternFault,
-    PatternSearches,
-    Search,
-    patterns_of,
-    with_other_name,
-)
+from dam_sync.mapping.expression_checker import TypeFault, check_condition, check_value
+from dam_sync.mapping.expression_functions import functions_for, with_other_names
+from dam_sync.mapping.expression_hints import ELSEWHERE
+from dam_sync.mapping.expression_patterns import PatternFault, PatternSearches, Search, patterns_of
 from dam_sync.mapping.expression_tokens import (
     FUNCTIONS,
     VARIABLE,
@@ -74,13 +70,15 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression. paths: the parts of the asset that it reads."""
+    """A compiled expression. paths: the parts of the asset that it reads. renamed: whether it calls
+    functions of ours in place of those of the library."""
 
     source: str
     paths: tuple[AssetPath, ...]
     work: ExpressionWork
     program: Program = field(repr=False, compare=False)
     patterns: Mapping[str, Search] = field(default_factory=dict, repr=False, compare=False)
+    renamed: bool = False
 
     def evaluate(self, asset: Asset, languages: LanguagePreference) -> Evaluated:
         """The values for one asset; never raises."""
@@ -100,12 +98,12 @@ class Expression:
     def _result(self, asset: Asset, languages: LanguagePreference) -> Json:
         view = view_of(asset, self.paths, languages)
         self._refuse_endless(view)
-        if not self.patterns:
+        if not self.renamed:
             return self._executed({VARIABLE: view})
         from cel import Context
 
         matching = PatternSearches(self.patterns)
-        result = self._executed(Context(variables={VARIABLE: view}, functions={MATCHED: matching.holds}))
+        result = self._executed(Context(variables={VARIABLE: view}, functions=functions_for(matching)))
         if matching.fault:
             raise Unviewable(matching.fault)
         return result
@@ -130,8 +128,8 @@ class Expression:
             raise Unviewable(f"would make too much text of {characters} characters")
 
 
-def compile_expression(text: str, source: Schema) -> Expression:
-    """Compile an expression. Raises ExpressionFault with its position."""
+def compile_expression(text: str, source: Schema, *, condition: bool = False) -> Expression:
+    """Compile an expression. condition: it has to be true or false. Raises ExpressionFault with its position."""
     if len(text) > LONGEST:
         raise ExpressionFault(f"has {len(text)} characters, at most {LONGEST}", hint="use a lookup or several lines")
     tokens = tokens_of(text)
@@ -143,14 +141,16 @@ def compile_expression(text: str, source: Schema) -> Expression:
     ):
         if found > most:
             raise ExpressionFault(f"has more than {most} {what}", hint="make it simpler")
-    program = _program(text, with_other_name(text, tokens))
+    given = with_other_names(text, tokens)
+    program = _program(text, given)
     _refuse_unknown(text, tokens)
     paths = dict.fromkeys(_paths(text, tokens, source))
     try:
         patterns = patterns_of(tokens, lambda quoted: _program(quoted, quoted).execute({}))
-    except PatternFault as fault:
+        (check_condition if condition else check_value)(text, tokens, source)
+    except (PatternFault, TypeFault) as fault:
         raise _fault_at(text, fault.at, str(fault), fault.hint) from None
-    return Expression(text, tuple(paths), work, program, patterns)
+    return Expression(text, tuple(paths), work, program, patterns, renamed=given != text)
 
 
 def _program(text: str, given: str) -> Program:
@@ -165,7 +165,7 @@ def _program(text: str, given: str) -> Program:
             raise ExpressionFault("is not a CEL expression") from None
         line, column = int(found[1]), int(found[2])
         raise ExpressionFault(
-            _syntax(text, found[3], line, column), line, column, _operator(text, line, column)
+            _syntax(text, found[3], line, column), line, column, _instead(text, found[3], line, column)
         ) from None
     except BaseException as error:
         if type(error).__name__ == "PanicException":
@@ -177,17 +177,31 @@ def _syntax(text: str, message: str, line: int, column: int) -> str:
     lines = text.split("\n")
     if "input '<EOF>'" in message or not text.strip():
         return "the expression ends too early" if text.strip() else "the expression is empty"
+    if "has() macro" in message:
+        return "has() takes a part that is named after a dot"
     rest = lines[line - 1][column - 1 :].strip() if line <= len(lines) else ""
     plain = EXPECTED.sub("", message).strip()
     return f"is not CEL from here: {rest[:20]}" if rest else f"is not CEL: {plain}"
 
 
+HAS = re.compile(r"""\bhas\(\s*(?P<of>[\w.]{1,200}?)\s*\[\s*(?P<key>"[^"]*"|'[^']*')\s*\]\s*\)""")
 WRITTEN = {"=": "==", "and": "&&", "or": "||", "not": "!", "&": "&&", "|": "||", "is": "==", "<>": "!="}
 
 
-def _operator(text: str, line: int, column: int) -> str:
-    """What CEL writes for an operator of another language."""
+def _instead(text: str, message: str, line: int, column: int) -> str:
+    """What CEL writes for an operator of another language, or for a key in quotes."""
+    if "has() macro" in message:
+        asked = HAS.search(text)
+        return (
+            f"write {asked['key']} in {asked['of']}" if asked else 'write has(asset.fields.title), or "x" in asset.tags'
+        )
     rest = text.split("\n")[line - 1][column - 1 :] if line <= text.count("\n") + 1 else ""
+    if rest.lstrip().startswith("`"):
+        return 'write asset.fields["lib:title"], and "lib:title" in asset.fields to ask whether it has a value'
+    if re.match(r"\s*not\s+in\b", rest):
+        return 'write !("x" in asset.tags)'
+    if re.match(r"\s*if\b", rest):
+        return "write CONDITION ? VALUE : OTHER_VALUE"
     word = re.match(r"\s*(<>|[=&|]|and\b|or\b|not\b|is\b)", rest)
     return f"write {WRITTEN[word[1]]} instead of {word[1]}" if word else ""
 
@@ -195,7 +209,8 @@ def _operator(text: str, line: int, column: int) -> str:
 def _refuse_unknown(text: str, tokens: Sequence[CelToken]) -> None:
     for token in names_called(tokens):
         if token.text not in FUNCTIONS:
-            raise _fault_at(text, token.at, f"there is no function {token.text}", Similar(token.text, FUNCTIONS, SEE))
+            hint = ELSEWHERE.get(token.text) or Similar(token.text, FUNCTIONS, SEE)
+            raise _fault_at(text, token.at, f"there is no function {token.text}", hint)
     for token in unknown_variables(tokens):
         hint = f'write asset.{token.text}, or text in quotes: "{token.text}"'
         raise _fault_at(text, token.at, f"there is no variable {token.text}", hint)
@@ -235,7 +250,8 @@ def _reason(error: Exception) -> str:
     """Why it cannot be evaluated, in words."""
     match error:
         case KeyError():
-            return f"there is no value {str(error).strip(chr(39))}; test it with has() first"
+            key = str(error).strip(chr(39))
+            return f'there is no value {key}; test it first: "{key}" in asset.fields, or has()'
         case IndexError():
             return "the list has fewer items; test its size() first"
         case ZeroDivisionError():

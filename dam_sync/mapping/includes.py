@@ -124,7 +124,9 @@ class _Merged:
 
     def done(self) -> SourceMap:
         """One file of everything."""
-        return SourceMap(self.own.file, self.data, self.lines, self.values, self.files, self.texts)
+        return replace(
+            self.own, data=self.data, lines=self.lines, values=self.values, files=self.files, texts=self.texts
+        )
 
     def _entries(
         self, other: SourceMap, parts: Parts, key: str, before: dict[str, Json], value: Mapping[str, Json]

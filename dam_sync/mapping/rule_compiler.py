@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.config.diagnostics import KeyPath, dotted
+from dam_sync.config.spelling import Spelt, settled
 from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.expressions import Expression, ExpressionFault, compile_expression
 from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
-from dam_sync.mapping.results import LanguagePreference, ValueType
+from dam_sync.mapping.results import LanguagePreference, ValueType, shape_of
 from dam_sync.mapping.rules import FieldRule
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.transforms.base import OUTCOMES, Problem, Transform, TransformContext
@@ -100,12 +101,12 @@ class Builder:
 
     def condition(self, place: KeyPath, text: str) -> Expression | None:
         """A condition; fields that only conditions read are not carried."""
-        return self.expression(place, text, self.fields_tested)
+        return self.expression(place, text, self.fields_tested, condition=True)
 
-    def expression(self, place: KeyPath, text: str, fields: set[str]) -> Expression | None:
+    def expression(self, place: KeyPath, text: str, fields: set[str], *, condition: bool = False) -> Expression | None:
         """A compiled expression; the keys of the fields that it reads are added to `fields`."""
         try:
-            made = compile_expression(text, self.source)
+            made = compile_expression(text, self.source, condition=condition)
         except ExpressionFault as fault:
             hint = self.looked_up(fault.hint)
             self._add(self.document.written.diagnostic_within(place, fault.line, fault.column, str(fault), hint))
@@ -211,6 +212,7 @@ class Builder:
     def _constants(self, place: KeyPath, given: tuple[Scalar, ...] | None, fit: Fit) -> tuple[Scalar, ...]:
         if given is None:
             return ()
+        given = tuple(_meant(value, fit) for value in given)
         if len(given) > 1 and not fit.field.multiple:
             self.fault(place, "several values, but the target accepts one", "keep one of them")
         if fit.rule is not None:
@@ -218,8 +220,24 @@ class Builder:
         for value in given:
             made = fit.each(value, self.context)
             if made.note is not None:
-                self.fault(place, f"{made.note.rule}: {made.note.detail}", _other_choice(value, fit))
+                self.fault(
+                    place, f"{made.note.rule}: {made.note.detail}", _other_choice(value, fit) or _quoted(value, fit)
+                )
         return given
+
+
+def _meant(value: Scalar, fit: Fit) -> Scalar:
+    """A constant as the field takes it: what stands in the file as text, unless a number, a flag or a date belongs
+    there."""
+    if not isinstance(value, Spelt):
+        return value
+    taken = settled(value)
+    return taken if fit.shape is shape_of(taken) else str(value)
+
+
+def _quoted(value: Scalar, fit: Fit) -> str:
+    """A hint for a word that YAML takes for a flag or a date where a text belongs."""
+    return "put it in quotes" if fit.shape is ValueType.TEXT and not isinstance(value, str) else ""
 
 
 def _other_choice(value: Scalar, fit: Fit) -> Hint:

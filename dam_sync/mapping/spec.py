@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from dam_sync.mapping.results import aware, number_text
+from dam_sync.config.spelling import settled
+from dam_sync.mapping.results import aware
+from dam_sync.mapping.transforms.base import as_word, constant
 from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.mapping.transforms.values import Unmatched
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.values import Json, instant_text
+from dam_sync.model.values import Json
 
 
 def _several(given: Json) -> Json:
     return [given] if isinstance(given, str | int | float | date) else given
 
 
-def _word(given: Json) -> Json:
-    """A value that YAML reads as something else than text, as it is written."""
-    if isinstance(given, bool):
-        return str(given).lower()
-    if isinstance(given, int | float):
-        return number_text(given)
-    return (
-        instant_text(aware(given)) if isinstance(given, datetime) else str(given) if isinstance(given, date) else given
-    )
-
-
 def _moment(given: Json) -> Json:
+    given = settled(given)
     if isinstance(given, str):
         try:
             return datetime.fromisoformat(given) if len(given) > DAY else date.fromisoformat(given)
@@ -91,15 +83,14 @@ def _matching(ways: tuple[Json, ...]) -> tuple[Json, ...]:
 
 
 def _check_fuzzy(way: Mapping[str, Json]) -> None:
-    score = way.get("fuzzy")
+    score = settled(way.get("fuzzy"))
     number = score if isinstance(score, int | float) and not isinstance(score, bool) else 0
     if len(way) != 1 or not FUZZY_FROM <= number <= 1:
         raise ValueError(f"fuzzy takes a score from {FUZZY_FROM} to 1; write {{fuzzy: {FUZZY_USUAL}}}")
 
 
-Scalar: TypeAlias = str | bool | int | float | datetime | date
 DAY = len("2020-12-31")
-Word = Annotated[str, BeforeValidator(_word), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Word = Annotated[str, BeforeValidator(as_word), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Words = Annotated[
     tuple[Word, ...],
     BeforeValidator(_several),
@@ -110,7 +101,7 @@ Moment = Annotated[
 ]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_several), Field(json_schema_extra={"type": ["string", "array"]})]
 Constant = Annotated[
-    tuple[Scalar, ...] | None,
+    tuple[Annotated[Json, AfterValidator(constant)], ...] | None,
     BeforeValidator(_several),
     WithJsonSchema({"type": ["string", "number", "boolean", "array"]}),
 ]
@@ -178,10 +169,13 @@ class RuleSpec(MappingModel):
 
     @model_validator(mode="after")
     def _says_where_from(self) -> RuleSpec:
-        given = [bool(self.from_), self.const is not None, bool(self.cel)].count(True)
+        given = [bool(self.from_), "const" in self.model_fields_set, bool(self.cel)].count(True)
         if given != 1 and not self.is_marker:
             advice = ", and only one of them" if given else "; write {from: fields.KEY}"
             raise ValueError(f"a line needs `from`, `const` or `cel`{advice}")
+        for key in {"const", "default"} & self.model_fields_set:
+            if getattr(self, key) is None:
+                raise ValueError(f"{key} is null, which is no value; remove it, or put the word in quotes")
         if self.const is not None and self.pipe:
             raise ValueError("a constant cannot have a pipe; write its final value")
         return self
@@ -295,7 +289,7 @@ class VocabularyMap(MappingModel):
     @property
     def fuzzy(self) -> float:
         """The least score of a fuzzy match."""
-        return next((float(way["fuzzy"]) for way in self.match if isinstance(way, dict)), FUZZY_USUAL)
+        return next((float(settled(way["fuzzy"])) for way in self.match if isinstance(way, dict)), FUZZY_USUAL)
 
 
 class ProfileLine(MappingModel):

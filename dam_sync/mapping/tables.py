@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dam_sync.config.loader import bounded_file
-from dam_sync.model.csv_cells import delimiter_of, records_of
+from dam_sync.model.csv_cells import Records, records_of
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.unicode_forms import nfc
 
@@ -67,7 +67,7 @@ def read_pairs(folder: Path, name: str, left: str, right: str) -> list[tuple[str
 
 
 @contextmanager
-def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.DictReader[str]]:
+def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[Records]:
     """The rows of a table that has these columns. Raises TableFault, also for what reading the rows raises."""
     path = folder / name
     try:
@@ -75,8 +75,8 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[csv.Dic
             outside = f"{name} is not in the folder of the mapping file"
             raise TableFault(f"{outside}; tables are read from there and below it")
         text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
-        reader = records_of(io.StringIO(text, newline=""), delimiter_of(text.partition("\n")[0]))
-        _check_columns(reader.fieldnames or (), path.name, columns)
+        reader = records_of(io.StringIO(text, newline=""))
+        _check_columns(reader.columns, path.name, columns)
         yield reader
     except FileNotFoundError:
         raise TableFault(f"there is no file {path}; correct the path, which begins at the mapping file") from None
@@ -105,12 +105,12 @@ def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> N
             raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
 
 
-def _rows(reader: csv.DictReader[str], path: Path, key: str, value: str) -> dict[str, str]:
+def _rows(reader: Records, path: Path, key: str, value: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in reader:
         left, right = folded(row[key] or ""), (row[value] or "").strip()
         if not left:
             continue
         if found.setdefault(left, right) != right:
-            raise TableFault(f"{path.name}:{reader.line_num}: {left} occurs twice, with different values; remove one")
+            raise TableFault(f"{path.name}:{reader.line}: {left} occurs twice, with different values; remove one")
     return found

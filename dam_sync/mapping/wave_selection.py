@@ -95,7 +95,7 @@ def _part(written: SourceMap, index: int, wave: dict[str, object]) -> SourceMap:
         for name, positions in (("lines", written.lines), ("values", written.values))
     }
     top = {SELECT: wave.get(SELECT) or {}, "version": 1}
-    return SourceMap(written.file, top, inside["lines"], inside["values"], texts=written.texts)
+    return SourceMap(written.file, top, inside["lines"], inside["values"], texts=written.texts, coded=written.coded)
 
 
 def _within(index: int, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:

@@ -22,7 +22,9 @@ class Diagnostic:
 
     @property
     def where(self) -> str:
-        """`file:line:column: key`, as editors and terminals understand it."""
+        """`file:line:column: key`, as editors and terminals understand it; `name: key` for what is in no file."""
+        if not self.line:
+            return f"{self.file}: {self.key}"
         column = f":{self.column}" if self.column else ""
         return f"{self.file}:{self.line}{column}: {self.key}"
 

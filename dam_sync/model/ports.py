@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from dam_sync.model.asset import FileLink
 from dam_sync.model.validator import Validator
@@ -47,6 +47,27 @@ class Stream(Protocol):
     async def aclose(self) -> None:
         """Release the connection; safe to repeat."""
         ...
+
+
+@runtime_checkable
+class EncodedStream(Stream, Protocol):
+    """A stream that a server may have compressed although nobody asked for it, or whose file it keeps compressed and
+    says so: then `codings` are those of its `Content-Encoding`, and its bytes are as sent until `decode` is called."""
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """Empty for bytes as they are."""
+        ...
+
+    def decode(self) -> None:
+        """Give the decoded bytes, whose number is not known before; only before reading, of a stream that starts at
+        byte 0. Reading then raises IntegrityError where the bytes do not match the codings."""
+        ...
+
+
+def codings_of(stream: Stream) -> tuple[str, ...]:
+    """How these bytes are encoded; empty for bytes as they are."""
+    return stream.codings if isinstance(stream, EncodedStream) else ()
 
 
 class Content(Protocol):

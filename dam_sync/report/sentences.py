@@ -302,6 +302,17 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     return notes
 
 
+def about_uncompared(number: int) -> list[str]:
+    """Matched assets whose files were compared by size alone."""
+    if not number:
+        return []
+    has = agreed(number, "has a file", "have files")
+    return [
+        f"{number:,} of the matched target assets {has} of the same size and no digest to compare them by: "
+        "`verify JOB --level bytes` reads both sides"
+    ]
+
+
 def about_linked(number: int) -> list[str]:
     """Target assets that have a link from before."""
     one = "asset of the target is linked already: its link stays as it is"

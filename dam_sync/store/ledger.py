@@ -10,6 +10,7 @@ from dam_sync.model.journal_names import writes
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.note_keys import keys_of_run
+from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LEDGER, META, RUN
@@ -63,7 +64,7 @@ class Ledger(Repository):
             for statement in UNLOCK_ON_SERVER if on_server else UNLOCK:
                 c.exec_driver_sql(statement)
             old = (LEDGER.c.at < before, (LEDGER.c.run == 0) | LEDGER.c.run.in_(finished))
-            gone = c.execute(delete(LEDGER).where(*old)).rowcount
+            gone = recount_rows(c, lambda: c.execute(delete(LEDGER).where(*old)).rowcount)
             for statement in LOCK_ON_SERVER if on_server else LOCK:
                 c.exec_driver_sql(statement)
             return gone

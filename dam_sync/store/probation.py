@@ -12,6 +12,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, pieces
 from dam_sync.store.journal import drop_steps
 from dam_sync.store.links import drop_link, link_of
+from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import LinkRow, OnProbation, Outcome, Removal
 from dam_sync.store.tables import LINK, ON_PROBATION, PLACEMENT, REMOVAL, WORK, instant, stamp
 from dam_sync.store.upsert import upsert
@@ -61,7 +62,7 @@ class ProbationRepository(Repository):
                 _park(c, row.source, replace(outcome, message=row.message), run, now)
 
         if rows:
-            await self._write(job)
+            await self._write(lambda c: recount_rows(c, lambda: job(c)))  # a verification does this between runs
 
     async def park_settled(self, source: str, outcome: Outcome, run: int = 0) -> bool:
         """Park an asset whose work is done; its link stays. Counted in `run`, if there is one. False if it is parked

@@ -15,6 +15,7 @@ from dam_sync.store.deletions import drop_trashed, move_to_trashed
 from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
 from dam_sync.store.runs import UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
@@ -160,7 +161,7 @@ class UndoRepository(Repository):
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))
-        await self._write(lambda c: c.execute(gone) and None)
+        await self._write(lambda c: recount_rows(c, lambda: c.execute(gone) and None))
 
 
 def _scope(run: int, target: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from dam_sync.model.ports import Stream
+from dam_sync.model.ports import EncodedStream, Stream, codings_of
 from dam_sync.model.validator import Validator
 from dam_sync.transfer.download import Opener
 
@@ -39,6 +39,16 @@ class _Counted:
     def validator(self) -> Validator:
         """See `Stream.validator`."""
         return self._stream.validator
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """See `EncodedStream.codings`."""
+        return codings_of(self._stream)
+
+    def decode(self) -> None:
+        """See `EncodedStream.decode`."""
+        if isinstance(self._stream, EncodedStream):
+            self._stream.decode()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         at = self._stream.start

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from dam_sync.model.asset import FileRef
-from dam_sync.model.errors import OtherVersion
+from dam_sync.model.errors import IntegrityError, OtherVersion
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Budget, Content
-from dam_sync.model.validator import Validator
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.described import BLOCK, Described
 from dam_sync.transfer.digests import DigestTracker
@@ -23,6 +22,8 @@ from dam_sync.transfer.spool import SpoolFile, spool_file
 __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedContent", "SpooledContent", "content_of"]
 
 MEMORY_BYTES = 4 * MIB
+ENCODED = "content-encoding"
+OPEN_IT = "download it from the service by hand, and upload it there again if it does not open"
 
 
 @asynccontextmanager
@@ -34,14 +35,15 @@ async def content_of(
     Up to MEMORY_BYTES in memory, held from `budget`; up to `single_bytes` or of unknown size in a spool file;
     both are checked before they are returned. Larger ones are read while they are sent, and checked by `check()`; one
     whose versions the service does not distinguish goes to the spool, because it has to be read in one pass. All bytes
-    are of one version of the file: reading begins again where it was replaced meanwhile. `wanted` digests are computed
-    besides the published ones. Raises IntegrityError, DiskFull and what `opener` raises.
+    are of one version of the file: reading begins again where it was replaced meanwhile. Of a file that is sent
+    compressed, the reading counts whose size and digests agree. `wanted` digests are computed besides the published
+    ones. Raises IntegrityError, DiskFull and what `opener` raises.
     """
     download = Download(opener, file.name, file.size)
     if file.size is not None and file.size <= MEMORY_BYTES:
         async with budget.hold(file.size):
             yield await _in_memory(download, file, wanted)
-    elif file.size is None or file.size <= single_bytes or not (await _begun(download)).is_strong:
+    elif file.size is None or file.size <= single_bytes or not await _has_ranges(download):
         async with spool_file(spool) as spooled:
             yield await _spooled(download, file, spooled, wanted)
     else:
@@ -92,10 +94,11 @@ class SpooledContent(Described):
         """See `Content.check`; already done."""
 
 
-async def _begun(download: Download) -> Validator:
-    """The validator of the first response, which stays open. Raises what the download raises."""
+async def _has_ranges(download: Download) -> bool:
+    """Whether parts of the file can be read apart: they are known to be of one version, and of one reading. The first
+    response stays open. Raises what the download raises."""
     try:
-        return await download.begin()
+        return (await download.begin()).is_strong and not download.version.codings
     except BaseException:
         await download.aclose()
         raise
@@ -137,13 +140,36 @@ async def _whole(
                 async for block in regrouped(download, least) if least else download:
                     await tally.offer(tally.position, block)
                     await kept.append(block)
+                await tally.check()
             except OtherVersion as replaced:
                 await tally.settle()
                 await download.begin_again(replaced)
-                await kept.clear()
+            except IntegrityError as wrong:
+                await tally.settle()
+                if not await download.decode_instead():
+                    raise _neither(download, file) or wrong from None
             else:
-                await tally.check()
+                if download.version.codings and file.size is None and not tally.promised:
+                    raise _undecided(download, file)
                 return tally
+            await kept.clear()
+
+
+def _neither(download: Download, file: FileRef) -> IntegrityError | None:
+    """None for a file that is sent as it is."""
+    if not download.version.codings:
+        return None
+    text = f"{_as_encoded(download, file)}; neither what is sent nor what it decodes to has the size and the digest"
+    return IntegrityError(f"{text} that the service gives", code=ENCODED, hint=OPEN_IT)
+
+
+def _undecided(download: Download, file: FileRef) -> IntegrityError:
+    text = f"{_as_encoded(download, file)}, and has neither size nor digest that would say whether to decode it"
+    return IntegrityError(text, code=ENCODED, hint=OPEN_IT)
+
+
+def _as_encoded(download: Download, file: FileRef) -> str:
+    return f"{file.name} is sent with the Content-Encoding {', '.join(download.version.codings):.40}"
 
 
 async def _in_memory(download: Download, file: FileRef, wanted: frozenset[str]) -> MemoryContent:

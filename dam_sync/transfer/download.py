@@ -15,7 +15,7 @@ from dam_sync.model.errors import (
     OtherVersion,
     Transient,
 )
-from dam_sync.model.ports import Stream
+from dam_sync.model.ports import EncodedStream, Stream, codings_of
 from dam_sync.model.validator import NO_VALIDATOR, Sameness, Validator
 
 Opener: TypeAlias = Callable[[int, Validator], Awaitable[Stream]]
@@ -57,13 +57,16 @@ class OneVersion:
     name: str
     validator: Validator = NO_VALIDATOR
     known: bool = False
+    codings: tuple[str, ...] = ()  # in which its bytes are sent
 
     def begin(self, stream: Stream) -> None:
         """No byte was taken before this response: it says which version is read."""
-        self.validator, self.known = stream.validator, True
+        self.validator, self.codings, self.known = stream.validator, codings_of(stream), True
 
     def expect(self, stream: Stream) -> None:
-        """Raises OtherVersion unless the response is of this version."""
+        """Raises OtherVersion unless the response is of this version, and its bytes are sent in the same way."""
+        if codings_of(stream) != self.codings:
+            raise OtherVersion(f"{self.name} was read in two parts, and only one of them was sent compressed")
         match self.validator.compare(stream.validator):
             case Sameness.SAME:
                 return
@@ -84,6 +87,10 @@ class Download:
     requested again. Raises IntegrityError after LENGTH_TRIES such responses in a row, and at once if there are more
     bytes than the file should have.
 
+    A file that is sent with a `Content-Encoding` nobody asked for has two readings: stores keep this header with
+    compressed files, whose bytes are those that are sent, and proxies compress what they pass on. It is read as sent
+    unless that has another length than expected; then, and after `decode_instead`, it is decoded.
+
     All bytes are of one version of the file: the one that `version` knows, otherwise that of the response whose bytes
     are taken first. Raises OtherVersion where a later response is of another one, or does not say; then `begin_again`.
     """
@@ -95,6 +102,7 @@ class Download:
         self.size = size
         self.version = OneVersion(name) if version is None else version
         self._fixed = version is not None
+        self._decodes = False
         self._doubtful = size is None  # an empty response may be one that lost its body
         self._beginnings = 1
         self._last_break: Transient | None = None
@@ -124,12 +132,24 @@ class Download:
         self._fixed = True
         return self.version
 
+    async def decode_instead(self) -> bool:
+        """Read from the first byte, decoded; False if this reading was tried, or there is no other."""
+        if self._decodes or not self.version.codings:
+            return False
+        await self._blocks.aclose()
+        self._decodes = True
+        self._restart()
+        return True
+
     async def begin_again(self, replaced: OtherVersion) -> None:
         """Read from the first byte, whichever version comes now. Raises the last error after BEGINNINGS."""
         await self._blocks.aclose()
         if self._beginnings == BEGINNINGS:
             raise self._given_up(replaced)
         self._beginnings += 1
+        self._restart()
+
+    def _restart(self) -> None:
         self.size, self._doubtful = self._expected, self._expected is None
         self.position, self.version = 0, OneVersion(self._name)
         self._blocks = self._run()
@@ -171,8 +191,10 @@ class Download:
         """The next response, of the known length and of the version that is read."""
         for attempt in range(1, LENGTH_TRIES + 1):
             stream, self._waiting = self._waiting, None
-            stream = stream or await self._opener(self.position, self.version.validator)
+            start = 0 if self._decodes else self.position  # no range of it is one of what was sent
+            stream = stream or await self._opener(start, self.version.validator)
             try:
+                self._choose_reading(stream)
                 if self._fits(stream, last=attempt == LENGTH_TRIES):
                     self._admit(stream)
                     return stream
@@ -182,6 +204,14 @@ class Download:
                 raise
             await stream.aclose()
         raise InternalError(f"{self._name}: no response, and no error")
+
+    def _choose_reading(self, stream: Stream) -> None:
+        """Decode where what is sent cannot be the file, having another length."""
+        if isinstance(stream, EncodedStream) and stream.codings and stream.start == 0:
+            if self._expected is not None and stream.total not in (None, self._expected) and self.position == 0:
+                self._decodes = not self._fixed
+            if self._decodes:
+                stream.decode()
 
     def _admit(self, stream: Stream) -> None:
         """Raises OtherVersion unless its bytes belong to those that were taken. One that begins with the first byte of

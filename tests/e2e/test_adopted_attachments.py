@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from dam_sync.api.adopt import Adoption, adopt_job
-from dam_sync.api.jobs import run_job
+from dam_sync.api.jobs import run_job, verify_job
 from tests.support.jobs import small_jobs
 from tests.support.jobs.folder_jobs import InFolder
 
@@ -87,8 +85,8 @@ def test_equal_attachments_are_not_sent_again(tmp_path: Path) -> None:
     assert attached(there) == sorted({**files, "theirs.txt": "three"}.items())
 
 
-@pytest.mark.parametrize("theirs", ["another text", "two"], ids=["other size", "same size"])
-def test_another_file_of_that_name_is_reported_and_left_to_a_repair(tmp_path: Path, theirs: str) -> None:
+def test_another_file_of_that_name_is_reported_and_left_to_a_repair(tmp_path: Path) -> None:
+    theirs = "another text"
     job, there, report = adopted(tmp_path, {"a.txt": "one"}, {"a.txt": theirs})
     assert differing(report)
     asyncio.run(run_job(job, small_jobs.options()))
@@ -100,3 +98,12 @@ def test_another_file_of_that_name_is_reported_and_left_to_a_repair(tmp_path: Pa
 def test_another_file_of_the_asset_is_reported(tmp_path: Path) -> None:
     _, _, report = adopted(tmp_path, {}, {}, file="by others")
     assert differing(report)
+
+
+def test_files_of_one_size_without_a_digest_are_not_called_equal(tmp_path: Path) -> None:
+    job, there, report = adopted(tmp_path, {"a.txt": "one"}, {"a.txt": "two"})
+    (note,) = [note for note in report["notes"] if "no digest to compare" in note]
+    assert "`verify JOB --level bytes`" in note
+    asyncio.run(run_job(job, small_jobs.options()))
+    assert attached(there) == [("a.txt", "two")]
+    assert not asyncio.run(verify_job(job, small_jobs.options(), "bytes", "100%")).verdict["clean"]

@@ -160,6 +160,19 @@ def test_files_on_a_hard_disk_are_imported(tmp_path: Path) -> None:
         assert ran(job)["operations"] == {}
 
 
+def test_a_changed_and_a_missing_file_of_a_bag_are_parked(tmp_path: Path) -> None:
+    root = tmp_path / "bag"
+    root.mkdir()
+    for name in ("a.jpg", "changed.jpg", "missing.jpg"):
+        (root / name).write_bytes(name.encode())
+    bagit.make_bag(str(root), checksums=["sha512"])
+    (root / "data" / "changed.jpg").write_bytes(b"changed.JPG")
+    (root / "data" / "missing.jpg").unlink()
+    report = ran(job_between(tmp_path / "in", InFolder(root), InFolder(tmp_path / "out"), "source_key"))
+    assert (report["counts"]["created"], report["counts"]["parked"]) == (1, 2)
+    assert sorted(row["cause"] for row in report["parked"]) == ["NotFound", "digest"]
+
+
 def test_a_job_file_that_moved_to_another_folder_still_reads_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "disk" / "sea.jpg").write_bytes(b"sea")

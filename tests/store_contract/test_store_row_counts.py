@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from dam_sync.store.rows import LinkRow
+from dam_sync.store.rows import CorrectionRow, LinkRow
 from dam_sync.store.store import SqlStore
-from tests.support.state.clock_and_rows import changed
+from dam_sync.store.tables import stamp
+from tests.support.state.clock_and_rows import SetClock, changed
 
 
 def linked(source: str) -> LinkRow:
@@ -87,4 +90,22 @@ async def test_a_state_that_has_no_numbers_is_taken_as_it_is(store: SqlStore) ->
     """Of 85764ad1, or of a run that was killed."""
     await store.put_link(linked("s1"))
     await changed(store, "DELETE FROM link")
+    assert await store.changed_rows() == {}
+
+
+async def test_what_our_own_commands_change_between_runs_is_not_missed(store: SqlStore, clock: SetClock) -> None:
+    await at_rest(store)
+    await store.put_corrections([CorrectionRow("s1", "fields.a", "x", "date", ("1999",))])
+    assert await store.changed_rows() == {}
+    await changed(store, "DELETE FROM name")
+    await store.gc(stamp(clock.now() + timedelta(days=1)))
+    assert await store.changed_rows() == {"name": (3, 0)}, "what something else changed before is still missed"
+
+
+async def test_old_rows_of_the_ledger_are_removed_by_our_own_command_alone(store: SqlStore, clock: SetClock) -> None:
+    await at_rest(store)
+    await store.put_corrections([CorrectionRow("s1", "fields.a", "x", "date", ("1999",))])
+    run = await store.begin("job", "run")
+    await store.finish(run.id, None, listed=False)
+    assert await store.gc(stamp(clock.now() + timedelta(days=1))) == 1
     assert await store.changed_rows() == {}

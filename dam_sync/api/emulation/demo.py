@@ -15,6 +15,7 @@ from dam_sync.api.emulation.demo_server import state_server
 from dam_sync.api.emulation.emulate import ready_mapping
 from dam_sync.api.emulation.emulator_process import emulate_arguments, emulated
 from dam_sync.api.emulation.sandbox import Emulated, write_job, write_suggested_mapping
+from dam_sync.api.emulation.tenant_options import write_tenant_options
 from dam_sync.api.jobs import plan_job, run_job, unfinished, verify_job
 from dam_sync.api.state_copies import job_export
 from dam_sync.api.stored_job import state_exists, stored_job_of
@@ -56,6 +57,7 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
     tell(f"generating a library of {counted(demo.assets, 'asset')} in {folder}")
     catalogue = write_library(folder, demo.assets)
     empty = write_empty_tenant(folder, like_the_source=not demo.ready)
+    write_tenant_options(catalogue, (demo.source, demo.target))
     keep(folder, foreign)
     source = [*emulate_arguments(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
     target = [*emulate_arguments(demo.target), "--load", str(empty)]

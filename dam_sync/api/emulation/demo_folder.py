@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write, make_folder, translate_os_error
+from dam_sync.api.emulation.tenant_options import TENANT_OPTIONS
 from dam_sync.model.errors import ConfigError
 
 STAMP = ".dam-sync-demo"
 OWN = (
-    *("plan.json", "report.html", "job.yaml", "mapping.yaml"),
+    *("plan.json", "report.html", "job.yaml", "mapping.yaml", TENANT_OPTIONS),
     *("demo.db", "demo.db-wal", "demo.db-shm", "demo.exported", "demo.vault"),
 )
 """Files that a demo writes besides the library."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from dam_sync.api.emulation.tenant_options import tenant_options
 from dam_sync.emulators import application_of, emulated_kinds, profile_of
 from dam_sync.emulators.kit.catalogue import read_catalogue
 from dam_sync.emulators.kit.environment import Environment
@@ -46,7 +47,7 @@ def serve_emulation(asked: Emulation, show: Callable[[EmulatorAddress], None]) -
     """Serve until interrupted; `show` is called once, when the service is ready. Raises ConfigError for invalid
     arguments or files."""
     kind = kind_called(asked.kind)
-    options = dict(_options(asked))
+    options = {**tenant_options(asked.load, kind.name), **dict(_options(asked))}
     with TemporaryDirectory(prefix="dam-sync-emulated-") as folder:
         world = Environment(seed=0)
         faults = _faults(asked.faults)

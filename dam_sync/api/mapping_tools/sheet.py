@@ -22,7 +22,7 @@ from dam_sync.mapping.document import PIN_COLUMNS, MappingDocument
 from dam_sync.mapping.vocabulary import Matching, TermIndex, VocabularyRule, path_text, pin_keys
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.safe_text import csv_cell, guarded, unguarded
+from dam_sync.model.safe_text import copied_cell, csv_cell, guarded, unguarded
 from dam_sync.model.values import Term
 from dam_sync.model.wording import timestamp_text
 
@@ -52,8 +52,9 @@ class SheetRow:
     @property
     def cells(self) -> list[str]:
         """For the CSV; the decision is left to a person."""
-        texts = (csv_cell(text) for text in (self.found_by, self.target, "; ".join(self.candidates)))
-        return [guarded(self.vocabulary), guarded(self.source), guarded(self.id), str(self.assets), *texts, ""]
+        texts = (copied_cell(text) for text in (self.target, "; ".join(self.candidates)))
+        named = (guarded(text) for text in (self.vocabulary, self.source, self.id))
+        return [*named, str(self.assets), csv_cell(self.found_by), *texts, ""]
 
 
 @dataclass(slots=True)

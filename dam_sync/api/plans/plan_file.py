@@ -188,6 +188,9 @@ class _HashedLines:
     hashed: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def write(self, line: str) -> None:
+        if len(line) >= LONGEST_LINE:
+            message = f"the plan has a line of {len(line):,} characters, more than `run --plan` reads"
+            raise ConfigError(message, hint="plan fewer assets at once, with `--limit` or waves")
         self.out.write(line + "\n")
         self.hashed.update((line + "\n").encode())
 

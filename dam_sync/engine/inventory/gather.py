@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
 from dam_sync.engine.inventory.duplicates import DIGEST, NAME_AND_SIZE
-from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally, label_key
+from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally, term_key
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
@@ -283,8 +283,8 @@ def _counted(counts: Counts, fields: Sequence[str]) -> Mapping[str, int] | None:
         return None
     found: dict[str, int] = {}
     for key in fields:
-        for label, number in counts.terms[key].items():
-            found[label_key(label)] = max(found.get(label_key(label), 0), number)
+        for term, number in counts.terms[key]:
+            found[term_key(term)] = max(found.get(term_key(term), 0), number)
     return found
 
 

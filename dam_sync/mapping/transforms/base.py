@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -17,16 +18,43 @@ from dam_sync.mapping.results import (
     Result,
     ValueOutcome,
     ValueType,
+    aware,
+    number_text,
 )
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.correction import Corrections
 from dam_sync.model.diagnostic import Hint
-from dam_sync.model.values import Scalar
+from dam_sync.model.values import Json, Scalar, instant_text
+
+
+def as_word(given: Json) -> Json:
+    """A value that YAML reads as something else than text, as it is written."""
+    match given:
+        case bool():
+            return str(given).lower()
+        case int() | float():
+            return number_text(given)
+        case datetime():
+            return instant_text(aware(given))
+        case date() | str():
+            return str(given)
+        case _:
+            return given
+
+
+def constant(given: Json) -> Json:
+    """A constant as the file has it. Raises ValueError for what is no single value."""
+    if given is None:
+        raise ValueError("null is no value; remove it, or put the word in quotes")
+    if not isinstance(given, str | int | float | date):
+        raise ValueError("should be a text, a number, a date, true or false")
+    return given
+
 
 Words = Annotated[
     tuple[str, ...],
-    BeforeValidator(lambda given: [str(word) for word in (given if isinstance(given, list | tuple) else [given])]),
+    BeforeValidator(lambda given: [as_word(word) for word in (given if isinstance(given, list | tuple) else [given])]),
     Field(min_length=1, json_schema_extra={"anyOf": [{"type": "string"}, {"type": "array"}]}),
 ]
 """One word or several."""

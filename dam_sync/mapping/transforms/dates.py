@@ -35,6 +35,7 @@ class _Moment(EachTransform):
     in_: Words = Field(default=(ISO,), alias="in")
     out: str | None = Field(default=None, min_length=1)
     zone: str = "UTC"
+    first_year: int | None = Field(default=None, ge=1, le=9900)
 
     def problems(self, context: TransformContext) -> Iterator[Problem]:
         """Unknown zones, formats that no date fits, and those that would make up a year."""
@@ -48,6 +49,8 @@ class _Moment(EachTransform):
         if _names_year(self.out or ISO):
             for text in [form for form in self.in_ if _usable(form) and not _names_year(form)]:
                 yield Problem(f"{text!r} names no year", "add %Y, or give an `out` without a year")
+        for text in self.in_:
+            yield from _guesses(text, self.first_year)
 
     @property
     def place(self) -> tzinfo:
@@ -66,7 +69,7 @@ class _Moment(EachTransform):
     def moment(self, text: str) -> datetime | date | None:
         """The first format that fits."""
         for form in self.in_:
-            found = read_date(text, form, self.place)
+            found = read_date(text, form, self.place, self.first_year)
             if found is not None:
                 return found
         return None
@@ -76,7 +79,7 @@ class _Moment(EachTransform):
         if isinstance(value, date) or made.note is not None:
             return made
         text = context.languages.text(value) or ""
-        form = next((form for form in self.in_ if read_date(text, form, self.place) is not None), ISO)
+        form = next((form for form in self.in_ if read_date(text, form, self.place, self.first_year) is not None), ISO)
         if form == ISO or re.search(r"%[djUWVcxsD]", form):
             return made
         written = made.values[0]
@@ -97,8 +100,9 @@ class Date(_Moment):
     name: ClassVar[str] = "date"
     summary: ClassVar[str] = (
         "a date, parsed by the first format of `in` that fits; a timestamp is converted to `zone` first. A format "
-        "without a day gives the first one of the month or year, which is a named loss. `%B`, `%b`, `%A` and `%a` are "
-        "names of months and days in English"
+        "without a day gives the first one of the month or year, which is a named loss. Two digits of a year (`%y`) "
+        "need `first_year`: with 1880 they stand for 1880 to 1979. `%B`, `%b`, `%A` and `%a` are names of months and "
+        "days in English"
     )
     example: ClassVar[str] = '{date: {in: ["%d/%m/%Y", iso], out: "%Y-%m-%d", zone: Europe/Paris}}'
 
@@ -160,16 +164,52 @@ def _usable(form: str) -> bool:
     return "%" in form
 
 
-def read_date(text: str, form: str, zone: tzinfo) -> datetime | date | None:
-    """The text as a date of this format; None if it is none. zone: of a time of day without one."""
-    return _read_iso(text, zone) if form == ISO else _read_as(text, form, zone)
+def _guesses(form: str, first_year: int | None) -> Iterator[Problem]:
+    """What the reader of dates would make up silently."""
+    codes = _codes(form)
+    if codes & TWO_DIGITS and first_year is None:
+        hint = "add `first_year: 1900`, then 00 to 99 are 1900 to 1999; or write %Y"
+        yield Problem(f"{form!r} names two digits of the year", hint)
+    if codes & TWO_DIGITS and codes & WEEKS:
+        yield Problem(f"{form!r} counts weeks of a year with two digits", "write %Y")
+    if "p" in codes and "H" in codes and "I" not in codes:
+        yield Problem(f"{form!r} ignores AM and PM", "write %I instead of %H")
+    if "I" in codes and "p" not in codes:
+        yield Problem(f"{form!r} does not say whether the hour is AM or PM", "write %H, or add %p")
 
 
-def _read_as(text: str, form: str, zone: tzinfo) -> datetime | date | None:
+TWO_DIGITS = frozenset("yx")
+WEEKS = frozenset("UWV")
+
+
+@cache
+def _codes(form: str) -> frozenset[str]:
+    """The codes of a format."""
+    return frozenset() if form == ISO else frozenset(re.findall(r"%(.)", form, re.DOTALL))
+
+
+def read_date(text: str, form: str, zone: tzinfo, first_year: int | None = None) -> datetime | date | None:
+    """The text as a date of this format; None if it is none. zone: of a time of day without one. first_year: the first
+    of the hundred years that two digits stand for; without it, no format with two digits reads anything."""
+    return _read_iso(text, zone) if form == ISO else _read_as(text.strip(), form, zone, first_year)
+
+
+def _read_as(text: str, form: str, zone: tzinfo, first_year: int | None) -> datetime | date | None:
+    codes = _codes(form)
     try:
-        found = datetime.strptime(text.strip(), form)  # noqa: DTZ007 -- the zone follows in the next line
+        found = datetime.strptime(text, form)  # noqa: DTZ007 -- the zone follows below
+        if codes & TWO_DIGITS:
+            if first_year is None:
+                return None
+            found = found.replace(year=first_year + (found.year - first_year) % 100)
     except (ValueError, re.error, OverflowError):
         return None
+    if codes & frozenset("aA") and f"{found:%a}".lower() not in text.lower():
+        return None  # another day of the week than the one that is written
+    if "Z" in codes:
+        if not re.search(r"\b(?:UTC|GMT)\b", text, re.IGNORECASE):
+            return None  # a name that only this computer knows, without its offset
+        zone = UTC
     if not re.search(r"%[HIMSfcXT]", form):
         return found.date()
     return found if found.tzinfo else found.replace(tzinfo=zone)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from dam_sync.mapping.results import SPEAKING, ListResult, Note, ValueOutcome, ValueType, same_key, shape_of
-from dam_sync.mapping.transforms.base import ListTransform, TransformContext
-from dam_sync.model.values import Scalar
+from dam_sync.mapping.transforms.base import ListTransform, TransformContext, constant
+from dam_sync.model.values import Json, Scalar
 
-Constant = str | bool | int | float
+Constant = Annotated[
+    Json,
+    AfterValidator(lambda given: str(given) if isinstance(constant(given), str) else given),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
+"""A value as the file has it; what YAML would take for another text stays the text."""
 
 
 class Unique(ListTransform):

@@ -11,7 +11,7 @@ from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.counts import Counts
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.service import Window
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Term
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
 from dam_sync.services.a_hypermedia.api.hal import embedded, total_of, wanted_id
@@ -71,7 +71,7 @@ class HypermediaCounts(HypermediaBase):
             return years, ()
         return {}, ("media are not counted by year: the search does not know the creation date of every media",)
 
-    async def _count_terms(self, wanted: frozenset[str]) -> dict[str, dict[str, int]]:
+    async def _count_terms(self, wanted: frozenset[str]) -> dict[str, list[tuple[Term, int]]]:
         """Media by id of a term, of each list field whose facet is complete. Older releases have no such parameter."""
         if not (await self._api.entry.get()).has(facts.FACET_FIELDS):
             return {}
@@ -97,7 +97,7 @@ class HypermediaCounts(HypermediaBase):
 
 
 @interprets_response
-def terms_of(body: Json, lists: Mapping[str, FormField]) -> dict[str, dict[str, int]]:
+def terms_of(body: Json, lists: Mapping[str, FormField]) -> dict[str, list[tuple[Term, int]]]:
     """Media by id of each value of these fields. A facet as long as it may be could lack values: it is left out, as is
     a field without a facet, for the shape of facets is assumed."""
     facets = {str(one["id"]): embedded(one, "value") for one in embedded(body, "facet")}
@@ -105,5 +105,5 @@ def terms_of(body: Json, lists: Mapping[str, FormField]) -> dict[str, dict[str, 
     for key, known in lists.items():
         values = facets.get(known.name)
         if values is not None and len(values) < facts.FACET_VALUES:
-            found[key] = {wanted_id(value): int(value["count"]) for value in values}
+            found[key] = [(Term("", wanted_id(value)), int(value["count"])) for value in values]
     return found

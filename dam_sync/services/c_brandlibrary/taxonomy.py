@@ -20,6 +20,7 @@ from dam_sync.model.errors import (
     Rejected,
     Unsupported,
 )
+from dam_sync.model.trees import arranged
 from dam_sync.model.values import Json, Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.c_brandlibrary import facts
@@ -31,7 +32,7 @@ from dam_sync.services.c_brandlibrary.tenant import BrandLibraryBase
 
 NO_LABELS = frozenset({403, 404})  # wire C 10
 LABEL_HINT = "check whether the user of the key may see this label, or remove the label, then run again"
-_MOST_LEVELS = 100  # of labels, which nobody has; a circle of them would be followed for as many steps as there are
+_MOST_LEVELS = 100  # of labels, which nobody has; a longer chain is cut, so that paths are bounded
 Places = dict[tuple[str, tuple[str, ...]], Placement]
 
 
@@ -203,8 +204,11 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
         """Labels, parents first; none if the account lacks the feature (wire C 10)."""
         rows = await self._api.everything(facts.LABELS, (await self._tenant.id(),), accept=NO_LABELS)
         names = {row["id"]: member_text(row["attributes"], "name") for row in rows}
-        parents = {row["id"]: _parent(row) for row in rows}
-        found = [Placement("label", _path(row["id"], names, parents), row["id"]) for row in rows]
+        tree = arranged({row["id"]: _parent(row) for row in rows})  # a parent may be missing, or its own child
+        paths: dict[str, tuple[str, ...]] = {}
+        for label in tree.order:
+            paths[label] = (*paths.get(tree.parent(label), ()), names[label])[-_MOST_LEVELS:]
+        found = [Placement("label", paths[row["id"]], row["id"]) for row in rows]
         return sorted(found, key=lambda placement: len(placement.path))
 
     # -- memberships -----------------------------------------------------------------------------------------------
@@ -258,12 +262,3 @@ def _parent(row: Json) -> str:
     if len(path) < 2 or row["id"] not in (path[0], path[-1]):
         return ""
     return path[-2] if path[-1] == row["id"] else path[1]
-
-
-def _path(label: str, names: dict[str, str], parents: dict[str, str]) -> tuple[str, ...]:
-    """Names from the root down; bounded, because a parent may be missing or its own child."""
-    path: list[str] = []
-    while label in names and len(path) < min(len(names), _MOST_LEVELS):
-        path.append(names[label])
-        label = parents[label]
-    return tuple(reversed(path))

@@ -10,7 +10,7 @@ from dam_sync.crawl.years import by_year
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.counts import Counts
 from dam_sync.model.errors import ContractBroken, Denied, NotFound
-from dam_sync.model.values import Json
+from dam_sync.model.values import Json, Term
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
 from dam_sync.services.e_profiles.api.search import PATH
@@ -68,12 +68,12 @@ class ProfilesCounts(ProfilesPart):
 
 
 @interprets_response
-def terms_of(reply: Json) -> dict[str, dict[str, int]]:
+def terms_of(reply: Json) -> dict[str, list[tuple[Term, int]]]:
     """Assets by value of each field whose facet is complete: a facet has at most 25 values (spec 002, Limits, E)."""
     rows = (reply.get("facets") or {}).get("metadata") or ()
     found = {str(row["display_key"]): row["values"] for row in rows}
     return {
-        key: {value: int(one["count"]) for one in values for value in _values(one)}
+        key: [(Term(value), int(one["count"])) for one in values for value in _values(one)]
         for key, values in found.items()
         if len(values) < facts.FACET_VALUES
     }

@@ -355,9 +355,8 @@ class ProfilesTarget(ProfilesPart):
         return True
 
     async def _refuse_kept(self, asset: AssetId, form: str) -> None:
-        """Raises Rejected if the first date that a run takes away is still there, or is not shown to be away; "
-        "SafetyStop
-        if an asset without a release date is released."""
+        """Raises Rejected if the first date that a run takes away is still there, or is not shown to be away, and
+        SafetyStop if an asset without a release date is released."""
         name = security.CLEARED[form]
         expanded = self.api.reading(facts.ASSET, wire.asset_path(asset), (("expand", "security"),), asset=asset)
 

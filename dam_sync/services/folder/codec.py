@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -17,6 +17,7 @@ from dam_sync.model.schema import Field, FieldKind, Vocabulary
 from dam_sync.model.values import Json, Term, Value, parse_instant
 from dam_sync.services.folder.api.catalogue import Record
 from dam_sync.services.folder.api.records import AssetRecord, RightsForm
+from dam_sync.services.folder.api.unplaced import label_of, tree_of
 from dam_sync.services.folder.facts import CREATED, FILENAME_BYTES
 
 # Not `%` either: in the manifests of a bag it begins a code, which programs take differently (RFC 8493, 2.1.3)
@@ -177,28 +178,23 @@ def vocabulary_record(known: Vocabulary) -> Record:
     return {"record": "vocabulary", "key": known.key, "label": known.label, **flags}
 
 
-def terms_of(records: Iterable[Record]) -> Iterator[Term]:
-    """The terms of one vocabulary with their paths, parents before children; of a circle, none."""
-    waiting = {str(record["id"]): record for record in records}
+def terms_of(records: Collection[Record]) -> Iterator[Term]:
+    """The terms of one vocabulary with their paths, parents before children."""
+    tree, own = tree_of(records), {str(record["id"]): record for record in records}
     made: dict[str, Term] = {}
-    while ready := [key for key, record in waiting.items() if _parent(record) in made or not _parent(record)]:
-        for key in ready:
-            made[key] = _term_of(waiting.pop(key), made)
-            yield made[key]
+    for key in tree.order:
+        made[key] = _term_of(own[key], made.get(tree.parent(key)))
+        yield made[key]
 
 
-def _term_of(record: Record, made: Mapping[str, Term]) -> Term:
+def _term_of(record: Record, parent: Term | None) -> Term:
     labels = dict(record.get("labels") or {})
-    label = str(record.get("label") or labels.get("en") or next(iter(labels.values()), ""))
+    label = label_of(record)
     labels.pop(UNKNOWN_LANGUAGE, None)
-    above = made[_parent(record)].path if _parent(record) else ()
+    above, path = (parent.id, parent.path) if parent is not None else ("", ())
     synonyms = {locale: tuple(words) for locale, words in (record.get("synonyms") or {}).items()}
     descriptions = dict(record.get("descriptions") or {})
-    return Term(label, str(record["id"]), (*above, label), _parent(record), labels, synonyms, descriptions)
-
-
-def _parent(record: Record) -> str:
-    return str(record.get("parent") or "")
+    return Term(label, str(record["id"]), (*path, label), above, labels, synonyms, descriptions)
 
 
 def term_record(vocabulary: str, term: Term) -> Record:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dam_sync.config.options import Options, Switch
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
+from dam_sync.services.folder.api.code_pages import code_page_of
 
 
 class FolderOptions(Options):
@@ -30,6 +31,21 @@ class FolderOptions(Options):
         description="on (default: after a run that wrote, the folder is a BagIt bag with the SHA-256 of every file) or "
         "off",
     )
+    sidecars: Literal["left_out", "assets"] = Field(
+        "left_out",
+        description="left_out (default), or assets: what becomes of sidecars (`.xmp`, `.aae`, `.thm`, …) beside the "
+        "file that they are about, in a folder without a catalogue",
+    )
+    code_page: str = Field(
+        "",
+        description="of the names in an archive that do not say theirs, cp850, cp1252, cp866 or cp932 for one; "
+        "default: UTF-8 where that fits, else CP437, and `check` says how many names are a guess",
+    )
+
+    @field_validator("code_page")
+    @classmethod
+    def _code_page(cls, text: str) -> str:
+        return code_page_of(text)
 
     def root_of(self, context: Context) -> Path:
         """The folder. Raises ConfigError if the job names none, or two."""

@@ -22,10 +22,20 @@ from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
+from dam_sync.services.folder.api.alike import ComparedFiles
 from dam_sync.services.folder.api.archive import Unpacked, is_archive, named_as_archive
 from dam_sync.services.folder.api.bag import CodedName, seal
-from dam_sync.services.folder.api.disk import FILE_SYSTEM, PERMISSIONS, Disk, FileSystem, explained, folder_mode
+from dam_sync.services.folder.api.disk import (
+    FILE_SYSTEM,
+    PERMISSIONS,
+    Disk,
+    FileSystem,
+    explained,
+    folder_mode,
+    shortened,
+)
 from dam_sync.services.folder.api.place import library_at
+from dam_sync.services.folder.api.walk import FileTree, Odd
 from dam_sync.services.folder.estimate import NO_CALLS
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
@@ -36,8 +46,12 @@ from dam_sync.services.folder.uploads import Uploader
 
 UNNAMED = "dam-sync did not make this folder: it is known by its path, so moving it makes it another library"
 Seal = Callable[[Disk, date], None]
-TREE = "it has no catalogue: every file is an asset; {} hidden files, links and odd file or folder names are left out"
+TREE = "it has no catalogue: every file is an asset"
+SIDECARS = "files with the names of sidecars whose file is not beside them, and which are assets: {:,}"
+AS_ASSETS = "; with `options: {sidecars: assets}` sidecars are assets too"
 
+ALIKE = "files that the catalogue spells in another case or form of Unicode than the disk: {:,}, {} for {} for one"
+BAG = "it is a BagIt bag: each file is compared with the digests of its manifests while it is moved"
 UNLISTED = "files below `files` that the catalogue names at no asset, and that are left out: {}"
 
 READ_ONLY = "this user may not write to it: a run that has something to write stops with exit code 7"
@@ -55,7 +69,9 @@ class FolderService(Service):
         self.limits = context.limited(facts.LIMITS)
         self._root, self._bag, self._seal = options.root_of(context), options.bag, seal
         self._begins = options.where_it_begins(context)
-        self._tenant = Tenant(Disk(self._root, system), context.clock, context.read_only, options.format == "csv")
+        disk, sheet, sidecars = Disk(self._root, system), options.format == "csv", options.sidecars == "assets"
+        self._tenant = Tenant(disk, context.clock, context.read_only, sheet, sidecars)
+        self._code_page = options.code_page
         self._unpacked: Unpacked | None = None
         self._found = False  # whether `probe` was allowed to make it a target
         self._reader = Reader(self._tenant, self.limits.page)
@@ -98,7 +114,7 @@ class FolderService(Service):
             tenant.found()
             self._found = True
         closed = () if tenant.disk.system.may_write(root) else (READ_ONLY,)
-        total, notes = len(tenant.listing.asset_ids()), tuple(_notes(tenant))
+        total, notes = len(tenant.listing.asset_ids()), (*_notes(tenant), *self._notes_of_archive())
         former = "" if tenant.is_ours else tenant.former
         return Account(
             tenant.identity(),
@@ -110,9 +126,13 @@ class FolderService(Service):
             refused_as_target=refused,
         )
 
+    def _notes_of_archive(self) -> Iterator[str]:
+        if self._unpacked is not None:
+            yield from self._unpacked.names.notes()
+
     def _unpack(self, archive: Path) -> Path:
         if self._unpacked is None:
-            self._unpacked = Unpacked(archive)
+            self._unpacked = Unpacked(archive, code_page=self._code_page)
             self._tenant.look(Disk(self._unpacked.root))
         return self._unpacked.root
 
@@ -258,9 +278,30 @@ def _notes(tenant: Tenant) -> Iterator[str]:
     if not tenant.is_ours:
         yield UNNAMED
     if tenant.tree is not None:
-        yield TREE.format(tenant.tree.left_out) if tenant.tree.left_out else TREE.partition(";")[0]
-    if tenant.read_only and (unlisted := tenant.unlisted()):
-        yield UNLISTED.format(unlisted)
+        yield from _about_tree(tenant.tree)
+    if tenant.bag is not None:
+        yield BAG
+        yield from tenant.bag.manifests.notes
+    if tenant.read_only:
+        yield from _about_files(tenant.compare_files())
+    if tenant.tree is None:
+        yield from tenant.unplaced.notes()
+
+
+def _about_files(files: ComparedFiles) -> Iterator[str]:
+    if files.alike:
+        named, found = min(files.alike.items())
+        yield ALIKE.format(len(files.alike), ascii(shortened(named)), ascii(shortened(found)))
+    if files.unlisted:
+        yield UNLISTED.format(files.unlisted)
+
+
+def _about_tree(tree: FileTree) -> Iterator[str]:
+    left = [f"{tree.left_out[odd]:,} {odd.value}" for odd in Odd if tree.left_out[odd]]
+    option = AS_ASSETS if tree.left_out[Odd.SIDECAR] else ""
+    yield f"{TREE}; left out: {', '.join(left)}{option}" if left else TREE
+    if tree.lone:
+        yield SIDECARS.format(tree.lone)
 
 
 def _permitted() -> None:

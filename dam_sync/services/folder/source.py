@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision, digest_of
 from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound, OtherVersion
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
@@ -23,6 +23,8 @@ _RECORD = "correct its record in the catalogue; `dam-sync help catalogue` has th
 _FILE = (
     "put it there, or correct its path in the catalogue, where paths are those below `files`; then `errors JOB --retry`"
 )
+
+_BAG_FILE = "a manifest of the bag names it: restore it from another copy of the bag, then `errors JOB --retry`"
 
 _PERMISSION = "let this user read the file, then `errors JOB --retry` and `run JOB`"
 
@@ -74,13 +76,26 @@ class Reader:
         except ContractBroken as broken:  # one record, written by hand or by another program
             raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
         versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))
+        losses = () if self.tenant.tree is not None else tuple(dict.fromkeys(self.tenant.unplaced.losses(asset)))
         created = {facts.CREATED: asset.created_at} if asset.created_at is not None else {}
-        return replace(asset, versions=versions, attachments=attachments, fields={**created, **asset.fields})
+        fields = {**created, **asset.fields}
+        losses = (*asset.losses, *losses)
+        revision = asset.revision
+        if self.tenant.bag is not None:
+            revision = Revision(digest_of([revision, [dict(file.digests) for file in (*versions, *attachments)]]))
+        return replace(
+            asset, revision=revision, versions=versions, attachments=attachments, fields=fields, losses=losses
+        )
 
     def _sized(self, file: FileRef) -> FileRef:
-        if file.size is not None or not file.id:
+        """With its size, and with what a bag says of it: what the catalogue says counts more."""
+        if not file.id or (file.size is not None and self.tenant.bag is None):
             return file
-        return replace(file, size=self.tenant.disk.size(self.tenant.files(file.id)))
+        place, size = self.tenant.files(file.id), file.size
+        with suppress(NotFound, InvalidValue):
+            place = self.tenant.place_of(file.id)
+            size = size if size is not None else self.tenant.disk.size(place)
+        return replace(file, size=size, digests={**self.tenant.digests_of(place), **file.digests})
 
     async def open(self, file: FileRef, offset: int) -> FileStream:
         return await run_sync(self._open, file, offset)
@@ -98,13 +113,14 @@ class Reader:
             raise NotFound(f"the catalogue names no file for {file.name!r}", hint="give it a `file` in the catalogue")
         place = tenant.files(file.id)
         try:
-            return tenant.disk.open(place)
+            return tenant.disk.open(tenant.place_of(file.id))
         except Denied as denied:  # of one file: the others are moved
             raise NotFound(denied.message, hint=_PERMISSION) from None
         except NotFound:
             with suppress(NotFound):
                 return tenant.disk.open(tenant.trash(file.id))
-        raise NotFound(f"the file {place} is not there", hint=_FILE)
+        hint = _FILE if tenant.bag is None else _BAG_FILE
+        raise NotFound(f"the file {place} is not there", hint=hint)
 
 
 class FileStream:

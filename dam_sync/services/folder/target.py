@@ -17,7 +17,7 @@ from dam_sync.model.values import Json
 from dam_sync.model.write_record import note_version
 from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.bag import CODE
-from dam_sync.services.folder.api.catalogue import Record
+from dam_sync.services.folder.api.catalogue import ROOM, Record
 from dam_sync.services.folder.tenant import Tenant
 from dam_sync.services.folder.uploads import Uploader, home
 
@@ -76,6 +76,7 @@ class Writer:
         identity = AssetId(await journal.run(IDENTITY, name, idempotent=True))
 
         async def call() -> str:
+            await run_sync(self._expect_room, codec.drafted(draft, identity, None, self.tenant.clock.now()))
             file = await self._stored(identity, "v1", content) if content is not None else None
             asset = codec.drafted(draft, identity, file, self.tenant.clock.now())
             await self._append(lambda: asset)
@@ -107,6 +108,7 @@ class Writer:
         place = int(await journal.run(NUMBER, number, idempotent=True))
 
         async def call() -> bool:
+            await self._expect_room_in(identity)
             file = await self._stored(identity, f"v{place}", content)
             await self._append(lambda: _with_version(self._asset(identity), place, file))
             return True
@@ -129,6 +131,7 @@ class Writer:
         place = int(await journal.run(f"{NUMBER}:{which}", number, idempotent=True))
 
         async def call() -> bool:
+            await self._expect_room_in(identity)
             file = await self._stored(identity, f"a{place}", content)
             await self._append(lambda: _with_attachment(self._asset(identity), file))
             return True
@@ -245,6 +248,13 @@ class Writer:
         self.may_write()
         self.wrote = True
         await run_sync(self.tenant.declare)
+
+    def _expect_room(self, asset: Asset) -> None:
+        """Raises InvalidValue, before a file is stored, for an asset whose record would be too long to be read."""
+        self.tenant.catalogue.line(codec.record_of(asset), ROOM)
+
+    async def _expect_room_in(self, identity: AssetId) -> None:
+        await run_sync(lambda: self._expect_room(self._asset(identity)))
 
     async def _stored(self, identity: AssetId, slot: str, content: Content) -> FileRef:
         return await self.uploader.store(identity, slot, content, self.tenant.clock.now())

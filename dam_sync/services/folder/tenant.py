@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,10 +15,13 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.services.folder import codec, facts
+from dam_sync.services.folder.api.alike import AlikeNames, ComparedFiles, compared
 from dam_sync.services.folder.api.bag import SEALED
-from dam_sync.services.folder.api.catalogue import SCRATCH, Catalogue, Record
+from dam_sync.services.folder.api.catalogue import IN_SHEET, LONGEST_LINE, SCRATCH, Catalogue, Record
 from dam_sync.services.folder.api.disk import Disk
+from dam_sync.services.folder.api.foreign_bag import DECLARATION, PAYLOAD, ForeignBag
 from dam_sync.services.folder.api.sheet import Sheet, write
+from dam_sync.services.folder.api.unplaced import UnplacedTerms
 from dam_sync.services.folder.api.walk import FileTree
 
 ABOUT = "archive.json"
@@ -26,6 +29,7 @@ SHEET = "catalogue.csv"
 FORMAT = "dam-sync folder, version 1"
 MOST = 1_000_000
 LOOKED_AT = 50_000
+LOCALES = "the source has too many languages to list; name those of its fields that are needed in the mapping"
 OWN_FIELDS: Final = (
     Field(facts.SOURCE_KEY, FieldKind.TEXT, "Key of the asset at its source"),
     Field(facts.CREATED, FieldKind.INSTANT, "Date of creation"),
@@ -34,18 +38,23 @@ OWN_FIELDS: Final = (
 
 @dataclass(slots=True)
 class Tenant:
-    """One folder. sheet: whether the assets are read from a CSV file, and written to one. base: `data/` in a bag,
-    nothing in a folder whose catalogue lies at its top. tree: what is read instead of the catalogue. spelled: the path
-    as the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
+    """One folder. sheet: whether the assets are read from a CSV file, and written to one. sidecars: whether these are
+    assets where there is no catalogue. base: `data/` in a bag, nothing in a folder whose catalogue lies at its top.
+    bag: if another program made one of the folder. tree: what is read instead of the catalogue. spelled: the path as
+    the job file leads to it; known_as: the same without steps up, by which a folder without a name is known."""
 
     disk: Disk
     clock: Clock
     read_only: bool
     sheet: bool = False
+    sidecars: bool = False
     base: str = ""
     spelled: str = field(init=False)
     known_as: str = field(init=False)
     catalogue: Catalogue = field(init=False)
+    unplaced: UnplacedTerms = field(init=False)
+    alike: AlikeNames = field(init=False)
+    bag: ForeignBag | None = None
     tree: FileTree | None = None
     rows: Sheet | None = None
     _adopted: Schema | None = None
@@ -58,13 +67,18 @@ class Tenant:
         """See what lies in a folder."""
         self.disk = disk
         self.base = "" if self._is_at("catalogue.jsonl") or self._is_at(SHEET) else "data/"
-        self.catalogue = Catalogue(disk, f"{self.base}catalogue.jsonl")
+        self.catalogue = Catalogue(
+            disk, f"{self.base}catalogue.jsonl", longest=LONGEST_LINE // IN_SHEET if self.sheet else LONGEST_LINE
+        )
+        self.unplaced, self.alike = UnplacedTerms(self.catalogue), AlikeNames(disk)
         if not self.read_only or not disk.root.is_dir():
             return
+        if self._is_at(DECLARATION) and (disk.root / PAYLOAD).is_dir() and not self._is_at(ABOUT):
+            self.bag = ForeignBag(disk)
         if self.sheet or (not self.catalogue.exists and self._is_at(f"{self.base}{SHEET}")):
             self.rows = Sheet(disk, f"{self.base}{SHEET}", self.catalogue, codec.field_of, OWN_FIELDS)
         elif not self.catalogue.exists and not self._is_at(ABOUT):
-            self.tree = FileTree(disk)
+            self.tree = FileTree(disk, sidecars=self.sidecars, bag=self.bag)
 
     @property
     def listing(self) -> Catalogue | FileTree | Sheet:
@@ -83,6 +97,18 @@ class Tenant:
     def files(self, path: str) -> str:
         """The path of a file in the folder, by its path in the catalogue."""
         return path if self.tree is not None else f"{self.base}files/{path}"
+
+    def place_of(self, path: str) -> str:
+        """The same of a file to be read, which may be there in another form of Unicode or in another case. Raises
+        NotFound, InvalidValue."""
+        place = self.files(path)
+        if self.tree is not None or self.disk.is_there(place):
+            return place
+        return self.alike.find(place)
+
+    def digests_of(self, place: str) -> Mapping[str, str]:
+        """Those that the manifests of a bag have of a file; none if another program made no bag of the folder."""
+        return self.bag.manifests.digests.get(place, {}) if self.bag is not None else {}
 
     def trash(self, path: str) -> str:
         """The same for a file of an asset in the trash."""
@@ -130,6 +156,8 @@ class Tenant:
 
     def _tell(self, about: Record) -> None:
         data = json.dumps(about, indent=1).encode() + b"\n"
+        if len(data) > MOST:
+            raise InvalidValue(f"{ABOUT} would have {len(data):,} bytes, more than are read of it", hint=LOCALES)
         self.disk.write(ABOUT, [data], f"{SCRATCH}/{self.clock.token()}")
 
     def is_behind(self, *, bag: bool) -> bool:
@@ -142,18 +170,18 @@ class Tenant:
             return True
         return self.disk.changed_at(path) <= self.disk.changed_at(f"{self.base}catalogue.jsonl")
 
-    def unlisted(self) -> int:
-        """How many files below `files` no asset names, in a folder that people made and that has not too many assets to
-        look at each; blocks."""
+    def compare_files(self) -> ComparedFiles:
+        """The files below `files` and those that assets name, in a folder that people made and that has not too many
+        assets to look at each; blocks."""
         ids = () if self.tree is not None or self.is_ours else self.listing.asset_ids()
         if not 0 < len(ids) <= LOOKED_AT:
-            return 0
+            return ComparedFiles()
         named = {str(file.get("file") or "") for each in ids for file in self._files_of(each)}
         try:
-            found = FileTree(Disk(self.disk.root / self.base / "files")).asset_ids()
+            found = set(FileTree(Disk(self.disk.root / self.base / "files"), sidecars=True).asset_ids())
         except NotFound:
-            return 0
-        return len(set(found) - named)
+            return ComparedFiles()
+        return compared(named, found)
 
     def _files_of(self, identity: str) -> Iterator[Record]:
         try:

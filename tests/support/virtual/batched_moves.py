@@ -108,7 +108,7 @@ class SharedSimulation(Simulation):
         tenant = Simulation._tenant(self, universe, role, kind, rows)
         if role == "to":
             tenant.app.world.advance(self.skew)
-            universe.accepts = bool(self.skew)
+            universe.accepts = bool(self.skew) or self.kinds == TO_C  # a wrong clock, and files that look like ours
         return tenant
 
     def _write(self, universe: Universe, tenants: Sequence[Tenant]) -> None:

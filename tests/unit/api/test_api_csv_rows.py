@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.api.corrections import export_errors, text_cell
+from dam_sync.api.corrections import export_errors
 from dam_sync.api.csv_rows import read_rows
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.safe_text import guarded, unguarded
+from dam_sync.model.safe_text import copied_cell, guarded, unguarded
 
 COLUMNS = ("asset", "value")
 
@@ -67,9 +67,9 @@ def test_a_value_that_is_too_long_for_a_service_is_read_back(tmp_path: Path) -> 
 @given(st.text(max_size=40))
 def test_a_failed_value_is_recognized_when_its_list_comes_back(text: str) -> None:
     out = io.StringIO()
-    csv.writer(out).writerow([text_cell(text)])
+    csv.writer(out).writerow([copied_cell(text)])
     ((cell,),) = csv.reader(io.StringIO(out.getvalue(), newline=""))
-    assert text_cell(unguarded(cell)) == text_cell(text)
+    assert copied_cell(unguarded(cell)) == copied_cell(text)
     assert not {each for each in cell if ord(each) < 0x20} - {"\n", "\t"}
 
 
@@ -83,8 +83,8 @@ def test_no_formula_begins_where_another_separator_splits_a_cell(separator: str,
     """A spreadsheet of a German or French system splits a list at semicolons, whatever the quotes around a cell say."""
     for start in STARTS:
         value = f"x{separator}{between}{start}cmd|' /C calc'!A1{separator}y"
-        assert text_cell(value) == f"x{separator}'{between}{start}cmd|' /C calc'!A1{separator}y"
-        assert unguarded(text_cell(value)) == value
+        assert copied_cell(value) == f"x{separator}'{between}{start}cmd|' /C calc'!A1{separator}y"
+        assert unguarded(copied_cell(value)) == value
 
 
 @given(st.text(alphabet=f"a'\" {''.join(SEPARATORS)}{STARTS}", max_size=12))

@@ -144,6 +144,8 @@ def test_pairs_are_read_with_the_keys_of_a_job_file() -> None:
     assert side == NewSide(
         "c_brandlibrary", "https://c.example", variables={"token": "C_TOKEN"}, options={"library": "Main = 1"}
     )
+    spelt = NewSide.of(["options.x=[010, 1.10, +33]", "options.y={0x1F: True}"], [], "source").options
+    assert spelt == {"x": ["010", "1.10", "+33"], "y": {"0x1F": True}}
     assert NewSide.of(["options.multiple=[a, b]", "options.x={Views: 7}"], [], "source").options == {
         "multiple": ["a", "b"],
         "x": {"Views": 7},

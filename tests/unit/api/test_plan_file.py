@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from pydantic import ValidationError
 
-from dam_sync.api.plans.plan_file import PlanHeader
+from dam_sync.api.plans.plan_file import LONGEST_LINE, PlanHeader, _HashedLines
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 
 SIDE: Json = {"kind": "folder", "tenant": "one", "user": "me"}
@@ -37,3 +40,12 @@ def test_a_plan_without_the_options_of_the_services_is_read_as_it_is() -> None:
 def test_a_first_line_with_other_parts_is_refused(more: Json) -> None:
     with pytest.raises(ValidationError):
         PlanHeader.model_validate({**OLDER, **more})
+
+
+def test_a_line_that_no_command_would_read_is_not_written() -> None:
+    out = io.StringIO()
+    lines = _HashedLines(out)
+    lines.write("x" * (LONGEST_LINE - 1))
+    with pytest.raises(ConfigError, match="more than `run --plan` reads"):
+        lines.write("x" * LONGEST_LINE)
+    assert len(out.getvalue()) == LONGEST_LINE

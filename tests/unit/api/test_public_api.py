@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -210,3 +211,55 @@ async def test_connectors_of_the_options_are_those_a_job_file_is_checked_against
     for act in (check_job, plan_job, run_job):
         with pytest.raises(dam_sync.ConfigError, match=f"there is no kind {SOURCE}"):
             await act(path, only)
+
+
+def folder_job(folder: Path, **changed: Any) -> dam_sync.Job:
+    """A job built in code whose paths are all given as such."""
+    for name in ("from", "to"):
+        (folder / name).mkdir(exist_ok=True)
+    given: dict[str, Any] = {
+        "source": {"kind": "folder", "options": {"path": folder / "from"}},
+        "target": {"kind": "folder", "options": {"path": folder / "to"}},
+        "mapping": folder / "mapping.yaml",
+        "folder": folder,
+        "state": folder / "state" / "job.db",
+    }
+    return dam_sync.Job(**{**given, **changed})
+
+
+def test_every_path_of_a_job_built_in_code_may_be_a_path(tmp_path: Path) -> None:
+    config = folder_job(tmp_path).config
+    assert config.state_path == tmp_path / "state" / "job.db"
+    assert config.mapping_path == tmp_path / "mapping.yaml"
+    assert config.source.options == {"path": str(tmp_path / "from")}
+    assert folder_job(tmp_path, state=Path("beside.db")).config.state_path == tmp_path / "beside.db"
+    pins = {"version": 1, "vocabularies": {"v": {"source": "a", "target": "b", "pins": tmp_path / "no.csv"}}}
+    with pytest.raises(errors.MappingError, match=r"no\.csv"):
+        dam_sync.Mapping(pins, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"state": 7}, "job: state: should be text"),
+        ({"policy": {"deletes": "all"}}, "job: policy.deletes: "),
+        ({"stat": "x"}, "job: stat: unknown key"),
+        ({"source": {"kind": "folder", "options": {"pth": "x"}}}, "job: source.options.pth: "),
+        ({"waves": [{"name": "a", "selekt": {}}]}, "job: waves[0].selekt: unknown key"),
+    ],
+)
+def test_an_error_in_code_names_its_key_and_no_line(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(errors.ConfigError) as caught:
+        folder_job(tmp_path, **changed)
+    assert said in str(caught.value)
+    assert not re.search(r":\d+:", str(caught.value))
+
+
+async def test_an_error_in_a_mapping_built_in_code_names_no_line(tmp_path: Path) -> None:
+    with pytest.raises(errors.MappingError) as caught:
+        dam_sync.Mapping({"version": 1, "fields": {"a": {"cel": "1 +"}, "b": {"frm": "x"}}}, tmp_path)
+    assert "mapping: fields.b.frm: unknown key" in str(caught.value)
+    assert not re.search(r":\d+:", str(caught.value))
+    with pytest.raises(errors.ConfigError, match=r"^connect: options\.pth: "):
+        async with dam_sync.connect("folder", options={"pth": tmp_path}):
+            pass

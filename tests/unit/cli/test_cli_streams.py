@@ -176,3 +176,27 @@ def test_characters_that_an_output_cannot_show_are_escaped(folders: Path, encodi
     assert shown in out[0] + err[0]
     assert shown in out[2] + err[2]
     assert "e\u0301" in str(json.loads(out[4]))
+
+
+@pytest.mark.parametrize("flags", [[], ["-E"]])
+def test_names_of_files_are_read_whatever_the_locale(tmp_path: Path, flags: list[str]) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "Été ☕.jpg").write_bytes(b"x")
+    sides = "".join(f"{side}: {{kind: folder, options: {{path: {name}}}}}\n" for side, name in SIDES.items())
+    job = f"version: 1\nname: one\n{sides}mapping: m.yaml\nstate: s.db\n"
+    (tmp_path / "café.yaml").write_text(job, encoding="utf-8")
+    (tmp_path / "m.yaml").write_text("version: 1\nfilename: ${filename}\n", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *flags, "-m", "dam_sync", "check", "café.yaml"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C"},
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert b"sees 1 asset" in done.stdout
+    assert b"left out" not in done.stdout
+    assert (rb"caf\xe9.yaml" if not flags else "café.yaml".encode()) in done.stdout
+
+
+SIDES = {"source": "src", "target": "dst"}

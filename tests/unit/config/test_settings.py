@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from dam_sync.config.job import ExposureConfig, JobConfig, PolicyConfig, SideLimits, load_job
-from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth
+from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth, Words
 from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
@@ -23,6 +23,8 @@ from dam_sync.services import discover
 class MadeUpOptions(Options):
     version_policy: Literal["none", "file_only"] = "none"
     index_lag: Seconds = 0.0
+    reading: str = ""
+    names: Words = ()
 
 
 class SignedMethod(AuthMethod):
@@ -93,6 +95,33 @@ def test_a_whole_job(tmp_path: Path) -> None:
     assert job.source.auth.flow == "basic"
     assert job.source.auth.parameters == {"login": "dam-sync", "password": "${env:A_PASSWORD}"}
     assert job.source.options == {"index_lag": 5}
+
+
+def test_a_text_for_a_service_is_what_stands_in_the_file(tmp_path: Path) -> None:
+    for spelling in ("010", "1.10", "+33123", "0x1F", "1e3", "1_000", "2020-01-01 10:00"):
+        text = JOB.replace("index_lag: 5", f"index_lag: 0.50, reading: {spelling}, names: [{spelling}]")
+        job = load(tmp_path, text.replace("login: dam-sync", f"login: {spelling}"))
+        assert KINDS["alpha"].options.model_validate(job.source.options) == MadeUpOptions(
+            index_lag=0.5, reading=spelling, names=(spelling,)
+        )
+        assert job.source.auth.parameters["login"] == spelling
+        assert {type(value) for value in job.source.options.values()} == {str, list}
+        waves = f"waves: [{{name: one, select: {{fields: {{{spelling.split()[0]}: [{spelling}]}}}}}}]\n"
+        (wave,) = load(tmp_path, JOB + waves).waves
+        assert wave.select == {"fields": {spelling.split()[0]: [spelling]}}
+
+
+def test_numbers_of_a_job_may_be_spelt_as_yaml_allows(tmp_path: Path) -> None:
+    job = load(
+        tmp_path, JOB.replace("calls_per_second: 40, max_calls: 400000", "calls_per_second: 4.0e1, max_calls: 400_000")
+    )
+    assert (job.limits.calls_per_second, job.limits.max_calls) == (40, 400_000)
+
+
+def test_a_number_where_a_text_belongs_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    assert told(tmp_path, JOB.replace("name: museum", "name: 010")) == [
+        "museum.yaml:2:1: name: should be text; put it in quotes"
+    ]
 
 
 @pytest.mark.parametrize(

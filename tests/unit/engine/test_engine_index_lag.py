@@ -9,6 +9,7 @@ from typing import cast
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.limits import Limits
+from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, changed
@@ -24,6 +25,11 @@ class Desk:
     clock: SetClock
     run: Run
     limits: Limits = field(default_factory=lambda: Limits(lag=timedelta(seconds=LAG)))
+
+    @property
+    def time(self) -> RunTime:
+        """Without services whose clocks could differ."""
+        return RunTime(self.clock)
 
     @property
     def target(self) -> Desk:

@@ -17,6 +17,7 @@ from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.service import Batch, Service, Shard
+from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import LinkRow, Outcome, Removal
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
@@ -59,7 +60,8 @@ def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta =
     async def enter(phase: str) -> None:
         pass
 
-    made = SimpleNamespace(store=store, clock=clock, target=target, progress=Progress(), enter=enter)
+    parts = {"store": store, "clock": clock, "time": RunTime(clock), "target": target}
+    made = SimpleNamespace(**parts, progress=Progress(), enter=enter)
     return cast("RunContext", made), target
 
 

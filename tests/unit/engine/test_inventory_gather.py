@@ -224,7 +224,7 @@ async def test_unused_terms_keep_the_parents_of_used_ones() -> None:
 
 
 async def test_in_a_sample_use_is_known_only_from_counts() -> None:
-    counts = Counts(assets=2, types={"Photo": 2}, filled={"subject": 2}, terms={"subject": {"Sea": 2}})
+    counts = Counts(assets=2, types={"Photo": 2}, filled={"subject": 2}, terms={"subject": [(Term("Sea"), 2)]})
     side = await inventory(Shelf(asset(1), asset(2), counted=counts), "1")
     found = {one.key: one for one in side.vocabularies}
     assert (found["subjects"].unused, found["moods"].unused_number) == (("City",), None)

@@ -43,7 +43,6 @@ async def test_redirects_without_end_of_one_asset_concern_it_alone() -> None:
         Said(206, b"x", {"Content-Range": "bytes 7-" + "9" * 5000 + "/*"}),
         Said(416, b"", {"Content-Range": "bytes 0-8/*"}),
         Said(300, b""),
-        Said(200, b"", {"Content-Encoding": "gzip, br"}),
     ],
 )
 async def test_what_a_link_of_one_asset_returns_concerns_it_alone(response: Said) -> None:

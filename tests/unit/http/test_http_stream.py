@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import AsyncIterator, Callable
 
 import httpx
@@ -166,11 +167,29 @@ async def test_a_slow_body_that_keeps_coming_is_not_cut_off() -> None:
         assert len(await all_of(client, get("/f", timeout=2.0))) == 25_000
 
 
-async def test_a_file_that_comes_compressed_is_refused() -> None:
-    answer = Said(200, gzip.compress(DATA), {"Content-Encoding": "gzip"})
+@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
+async def test_a_file_that_comes_compressed_has_two_readings(coding: str, pack: Callable[[bytes], bytes]) -> None:
+    sent = pack(DATA)
+    answer = Said(200, sent, {"Content-Encoding": coding})
     async with RawServer(lambda _: answer) as server, client_of(server) as client:
-        with pytest.raises(IntegrityError, match="compressed"):
-            await client.stream(get("/f"), 10)
+        stream = await client.stream(get("/f"))
+        assert (stream.codings, stream.total) == ((coding,), len(sent))
+        assert b"".join([block async for block in stream]) == sent
+        stream = await client.stream(get("/f"))
+        stream.decode()
+        assert stream.total is None
+        assert b"".join([block async for block in stream]) == DATA
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "gzip, gzip"])
+async def test_a_body_that_its_coding_does_not_explain_cannot_be_decoded(coding: str) -> None:
+    answer = Said(200, DATA, {"Content-Encoding": coding})
+    async with RawServer(lambda _: answer) as server, client_of(server) as client:
+        stream = await client.stream(get("/f"))
+        stream.decode()
+        with pytest.raises(IntegrityError):
+            await _taken(stream)
+        await stream.aclose()
 
 
 async def test_a_download_left_in_the_middle_releases_its_connection() -> None:

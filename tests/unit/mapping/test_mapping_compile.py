@@ -18,7 +18,17 @@ from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Value
 from tests.support.mapping.drafts import tally_of
-from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, able, compiled, read, schema, with_lines
+from tests.support.mapping.tenant_schemas import (
+    LEAST,
+    SOURCE,
+    TARGET,
+    able,
+    compiled,
+    compiled_file,
+    read,
+    schema,
+    with_lines,
+)
 
 
 def told(folder: Path, text: str, source: Schema = SOURCE, target: Schema = TARGET) -> list[str]:
@@ -417,3 +427,29 @@ def test_a_target_without_containers_cannot_hold_placements(tmp_path: Path) -> N
         "placements": "target cannot hold",
         "labels": "target cannot hold",
     }
+
+
+def test_a_job_file_in_place_of_a_mapping_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text("version: 1\nname: x\nsource: {kind: folder}\ntarget: {kind: folder}\nmapping: job.yaml\n")
+    with pytest.raises(MappingError, match=r"job\.yaml is a job file, not a mapping file") as caught:
+        compiled_file(path, SOURCE, TARGET)
+    assert "map suggest" in caught.value.hint
+
+
+def test_a_mapping_of_the_other_direction_is_called_one_before_its_diagnostics(tmp_path: Path) -> None:
+    path = tmp_path / "mapping.yaml"
+    lines = {"titleFr": "title.fr", "shotDate": "shot_date", "heightCm": "height_cm", "approved": "cleared"}
+    more = {"note": "inventory, pipe: [{truncate: {max: 20}}]", "country": "country, pipe: [{vocabulary: v}]"}
+    text = with_lines(*(f"{key}: {{from: fields.{there}}}" for key, there in {**lines, **more}.items()))
+    path.write_text(f"{text}vocabularies: {{v: {{source: countries, target: country}}}}\n")
+    compiled_file(path, SOURCE, TARGET)
+    with pytest.raises(MappingError) as caught:
+        compiled_file(path, TARGET, SOURCE)
+    first, *others = map(str, caught.value.diagnostics)
+    assert "are source and target of the job file swapped?" in first
+    assert len(others) >= 3
+    path.write_text(with_lines("titel: {from: fields.inventory}", "nothing: {from: fields.titl.fr}", "no: {const: a}"))
+    with pytest.raises(MappingError) as caught:
+        compiled_file(path, SOURCE, TARGET)
+    assert "swapped" not in str(caught.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -90,6 +91,20 @@ GIVES: tuple[tuple[str, tuple[Scalar, ...]], ...] = (
     ("null", ()),
     ('[null, "a"]', ("a",)),
     ('"asset.nothing" // asset.comment', ("asset.nothing",)),
+    ('"title" in asset.fields', (True,)),
+    ('!("credit" in asset.fields) && "cleared" in asset.fields', (True,)),
+    ("('credit' in asset.fields ? asset.fields.credit : 'none')", ("none",)),
+    ('"fr" in asset.fields.title', (True,)),
+    ('size("\u00c9t\u00e9 \U0001f469\u200d\U0001f3a8 ab")', (10,)),
+    ('"\u00e9".size() + size(asset.tags) + asset.fields.keywords.size()', (5,)),
+    ("size(asset.fields.title.en) == 3 && size('\ufb01') == 1", (True,)),
+    ("asset.tags.map(t, t.size())", (1, 1)),
+    ("asset.file.size", (12,)),
+    ('"No. " + string(asset.fields.height_cm)', ("No. 10",)),
+    ("asset.fields.height_cm + double(asset.file.size)", (22,)),
+    ("asset.release_at + duration('24h') > asset.release_at ? -asset.fields.height_cm : 1.0", (-10,)),
+    ("asset.fields.shot_date == null || [1, 2.0].exists(n, n > 1)", (True,)),
+    ("asset.tags.filter(t, t != 'x').map(t, t == 'y', t + '!')", ("y!",)),
 )
 
 
@@ -99,17 +114,18 @@ def test_what_an_expression_gives(text: str, values: tuple[Scalar, ...]) -> None
 
 
 FAILS = (
-    ("asset.fields.inventory + 1", "operation got values of other types"),
-    ("asset.fields.height_cm * 2", "numbers of the asset are doubles (2.0, not 2)"),
-    ("asset.fields.credit", "there is no value credit; test it with has() first"),
+    ("asset.fields.title + 1", "operation got values of other types"),
+    ("asset.fields.dims[0].h * 2", "numbers of the asset are doubles (2.0, not 2)"),
+    ("asset.fields.credit", 'there is no value credit; test it first: "credit" in asset.fields, or has()'),
     ("asset.fields.keywords[5].label", "fewer items"),
     ("1 / 0", "divides by zero"),
     ("9223372036854775807 + 1", "too large"),
     ("asset.fields.title", "name one part"),
-    ('[["a"]]', "lists inside a list"),
-    ('duration("1h")', "gives a timedelta"),
+    ('asset.fields.dims.map(d, "x" in d ? ["a"] : d.h == 1.0 ? [["a"]] : 2)', "lists inside a list"),
+    ('true ? duration("1h") : 1', "gives a timedelta"),
+    ("size(asset.fields.dims[0].h)", "size takes a text or a list"),
     ('int("x")', "Function 'int' error"),
-    ('[1, 2].exists(n, n.matches("1"))', "matches takes a text"),
+    ('asset.fields.dims.exists(d, d.h.matches("1"))', "matches takes a text"),
 )
 
 
@@ -128,7 +144,12 @@ FAULTS = (
     ('asset.id == "1\n', 1, 13, 'not CEL from here: "1', ""),
     ('asset.status ==\n "a" && foo', 2, 9, "there is no variable foo", 'asset.foo, or text in quotes: "foo"'),
     ("status == 'a'", 1, 1, "there is no variable status", "asset.status"),
-    ("asset.status.lower()", 1, 14, "there is no function lower", "help mapping"),
+    ("asset.status.lower()", 1, 14, "there is no function lower", "pipe: [lower]"),
+    ("asset.status.reverse()", 1, 14, "there is no function reverse", "help mapping"),
+    ("len(asset.tags) > 1", 1, 1, "there is no function len", "write size("),
+    ('asset.fields.inventory.split(";")', 1, 24, "there is no function split", 'pipe: [{split: ";"}]'),
+    ('"x" not in asset.tags', 1, 5, "not CEL from here", 'write !("x" in asset.tags)'),
+    ("'a' if asset.tags else 'b'", 1, 5, "not CEL from here", "CONDITION ? VALUE : OTHER_VALUE"),
     ("asset.filename.endswith('g')", 1, 16, "there is no function endswith", "did you mean endsWith?"),
     ("true || asset.staus == ''", 1, 9, "no path staus", "did you mean status?"),
     ("asset.fields.titel", 1, 1, "the source has no field titel", "did you mean title?"),
@@ -145,6 +166,49 @@ FAULTS = (
     ("asset.tags.map(a, asset.tags.map(b, asset.tags.map(c, c)))", 1, 1, "more than 2 loops", ""),
     ("[1]" + ".map(y, [y, y, y, y, y])" * 5, 1, 1, "more than 1000 times the size", ""),
     ('asset.status.matches("(")', 1, 22, "is not a regular expression: unclosed group", ""),
+    ('has(asset.fields["title"])', 1, 17, "takes a part that is named after a dot", 'write "title" in asset.fields'),
+    ("asset.fields.`lib:title`", 1, 14, "not CEL from here", '"lib:title" in asset.fields'),
+    ('"titel" in asset.fields', 1, 12, "the source has no field titel", "did you mean title?"),
+    ('"a" + "title" in asset.fields', 1, 18, "not named by a word or a text", '"lib:title" in asset.fields'),
+    ('"title" in asset.fields[asset.status]', 1, 12, "not named by a word or a text", ""),
+    ("asset.fields.inventory + 1", 1, 24, "+ does not take text and a whole number", "write string(1)"),
+    ('asset.fields.height_cm + " cm"', 1, 24, "a number and text", "write string(asset.fields.height_cm)"),
+    ("asset.fields.height_cm * 2", 1, 24, "a number and a whole number", "write 2.0 instead of 2"),
+    ("asset.file.size / 1024.0", 1, 17, "a whole number and a number", "write double(asset.file.size)"),
+    ("asset.fields.inventory * 2.0", 1, 24, "text and a number", "double(asset.fields.inventory)"),
+    ("asset.status + asset.fields.cleared", 1, 14, "text and true or false", '(asset.fields.cleared ? "yes" : "no")'),
+    ('"by " + asset.fields.country', 1, 7, "text and keys and values", "asset.fields.country.label"),
+    ('"in " + asset.tags', 1, 7, "text and a list", "asset.tags[0]"),
+    ('"on " + asset.fields.shot_date', 1, 7, "text and a timestamp", "string(asset.fields.shot_date)"),
+    ("asset.fields.height_cm % 2.0", 1, 24, "% does not take", "int(asset.fields.height_cm)"),
+    ("null + 1", 1, 6, "null and a whole number", ""),
+    ('asset.fields.height_cm == "10"', 1, 24, "a number and text are never equal", 'double("10")'),
+    ('asset.fields.keywords == "Sea"', 1, 23, "a list and text are never equal", '"Sea" in asset.fields.keywords'),
+    ('asset.fields.country == "France"', 1, 22, "are never equal", 'asset.fields.country.label == "France"'),
+    ('"Sea" in asset.fields.keywords', 1, 7, "never in it", 'asset.fields.keywords.exists(v, v.label == "Sea")'),
+    ('asset.fields.cleared == "true"', 1, 22, "are never equal", "!asset.fields.cleared"),
+    ('asset.fields.shot_date > "2020-01-01"', 1, 24, "cannot be compared", "timestamp("),
+    ('"M" in asset.filename', 1, 5, "`in` takes a list, not text", 'asset.filename.contains("M")'),
+    ('asset.tags.contains("x")', 1, 12, "contains does not take a list", 'write "x" in asset.tags'),
+    ('contains(asset.status, "x")', 1, 1, "contains is asked of text", 'asset.filename.contains("M")'),
+    ("asset.filename[0]", 1, 16, "cannot be asked for a character", "startsWith"),
+    ("asset.tags[0.0]", 1, 12, "a whole number, not a number", "[0]"),
+    ("asset.status && true", 1, 1, "each side of && should be true or false, not text", 'asset.status != ""'),
+    ("!asset.fields.height_cm", 1, 2, "not a number", "asset.fields.height_cm > 0"),
+    ("asset.tags ? 1 : 2", 1, 1, "not a list", "size(asset.tags) > 0"),
+    ("asset.status.exists(s, s == 'a')", 1, 14, "asks a list, not text", ""),
+    ("asset.tags.filter(t, t)", 1, 22, "should be true or false, not text", ""),
+    ("asset.tags.map(t, t.label)", 1, 21, "text has no label", ""),
+    ("asset.placements.map(p, p.name)", 1, 27, "has no name", ""),
+    ("size()", 1, 1, "takes one argument", "size(asset.tags)"),
+    ("size(asset.fields.height_cm)", 1, 1, "size does not take a number", "string(asset.fields.height_cm)"),
+    ("string(asset.fields.cleared)", 1, 1, "string does not take", '? "yes" : "no"'),
+    ("asset.created_at.getHours('Europe/Paris')", 1, 18, "with no argument", "getHours()"),
+    ("asset.file.size.string()", 1, 17, "takes one argument", "string(asset.file.size)"),
+    ('duration("1h")', 1, 1, "gives a duration", "string("),
+    ('[["a"]]', 1, 1, "lists inside a list", ""),
+    ('b"a"', 1, 1, "gives bytes", ""),
+    ('[1, 2].exists(n, n.matches("1"))', 1, 20, "matches does not take a whole number", ""),
     ('true ||\n asset.status.matches("a(?=b)")', 2, 23, "look-around", "simpler"),
     (r'asset.status.matches(r"(a)\1")', 1, 22, "backreferences are not supported", ""),
     (r'asset.status.matches(r"\w{500}")', 1, 22, "the pattern becomes too large", "shorter"),
@@ -182,6 +246,40 @@ def test_a_pattern_is_found_anywhere_in_a_text_and_as_the_library_reads_its_quot
         ("has(asset.fields.credit) && asset.fields.credit.matches('a')", False),
     ):
         assert evaluated(text) == Evaluated((found,)), text
+
+
+CONDITIONS = (
+    ("asset.status", "text", 'asset.status == "…"'),
+    ("asset.fields.title", "text", 'asset.fields.title.en == "…"'),
+    ("asset.tags", "a list", "size(asset.tags) > 0"),
+    ("asset.fields.shot_date", "a timestamp", "has(asset.fields.shot_date)"),
+    ("asset.fields.height_cm", "a number", "asset.fields.height_cm > 0"),
+    ("asset.fields.country", "keys and values", ""),
+    ("has(asset.fields.credit) ? asset.fields.credit : 'x'", "text", ""),
+    ("null", "null", ""),
+)
+
+
+@pytest.mark.parametrize(("text", "kind", "hint"), CONDITIONS, ids=[row[0] for row in CONDITIONS])
+def test_a_condition_that_is_never_true_or_false_is_refused_when_compiled(text: str, kind: str, hint: str) -> None:
+    with pytest.raises(ExpressionFault, match=f"a condition should be true or false, not {kind}") as caught:
+        compile_expression(text, SOURCE, condition=True)
+    assert hint in str(caught.value.hint)
+
+
+def test_every_key_can_be_asked_for_a_value_whatever_its_characters() -> None:
+    for key in ("lib:cleared", "Release Date", "a.b", "x[0]", 'say "x"', "it's", "\u00c9t\u00e9", "a\\b", "in", "size"):
+        source = replace(SOURCE, fields={key: Field(key, FieldKind.FLAG)})
+        quoted = json.dumps(key)
+        made = compile_expression(f"{quoted} in asset.fields && asset.fields[{quoted}]", source, condition=True)
+        assert made.holds(replace(FULL, fields={key: True}), ENGLISH) is True
+        assert made.holds(replace(FULL, fields={}), ENGLISH) is False
+        assert [path.key for path in made.paths] == [key]
+
+
+@pytest.mark.parametrize("many", ["!" * 1_990 + "true", "-" * 1_990 + "1", "true?1:" * 20 + "1"])
+def test_long_chains_of_operators_are_checked(many: str) -> None:
+    assert expression(many).source == many
 
 
 def test_a_field_may_have_the_name_of_a_function() -> None:
@@ -223,7 +321,7 @@ def test_too_many_values_for_a_loop_are_refused_before_it_runs() -> None:
 )
 def test_values_that_the_library_cannot_take_are_notes(value: Value) -> None:
     odd = replace(FULL, fields={"inventory": value})
-    assert evaluated("asset.fields.inventory == 1", odd).fault or evaluated("asset.fields.inventory == 1", odd).values
+    assert evaluated("asset.fields.inventory == ''", odd).fault or evaluated("asset.fields.inventory == ''", odd).values
 
 
 PIECES = st.sampled_from(
@@ -284,12 +382,16 @@ def test_several_values_and_terms_go_through_the_pipe(tmp_path: Path) -> None:
 def test_an_error_of_an_expression_is_a_note_by_on_error(
     tmp_path: Path, on_error: str, parked: bool, note: str | None
 ) -> None:
-    drafted = line(tmp_path, f"note: {{cel: asset.fields.height_cm + 1, on_error: {on_error}}}", asset(height_cm=3))
+    drafted = line(
+        tmp_path,
+        f"note: {{cel: asset.fields.title.en + asset.fields.title, on_error: {on_error}}}",
+        asset(title=Localized({"en": "3"})),
+    )
     assert drafted.draft.fields.get("note") == note
     (told,) = drafted.rejections if parked else drafted.losses
     assert told.rule == "cel"
     assert "2.0, not 2" in told.detail
-    assert tally_of(drafted)["fields.height_cm", "parked" if parked else "dropped"] == 1
+    assert tally_of(drafted)["fields.title.en", "parked" if parked else "dropped"] == 1
 
 
 def test_an_expression_without_a_value_is_a_named_loss_or_the_default(tmp_path: Path) -> None:
@@ -325,13 +427,13 @@ def test_a_required_field_rule_whose_condition_is_false_requires_only_what_the_t
 
 
 def test_a_condition_that_cannot_be_decided_is_a_note_by_on_error(tmp_path: Path) -> None:
-    text = "note: {when: asset.fields.height_cm > asset.fields.inventory, const: Tall}"
+    text = "note: {when: asset.fields.height_cm > double(asset.fields.inventory), const: Tall}"
     (fault,) = line(tmp_path, text, asset(height_cm=3, inventory="x")).rejections
     assert (fault.path, fault.rule) == ("fields.note.when", "when")
     drafted = line(tmp_path, text.replace("}", ", on_error: drop}"), asset(height_cm=3, inventory="x"))
     assert drafted.rejections == ()
     assert "note" not in drafted.draft.fields
-    (fault,) = line(tmp_path, "note: {when: asset.status, const: x}", asset()).rejections
+    (fault,) = line(tmp_path, "note: {when: 'has(asset.fields.credit) ? true : \"x\"', const: x}", asset()).rejections
     assert fault.detail == "a condition should be true or false"
 
 

@@ -235,6 +235,14 @@ def test_wrong_options_of_a_transform_are_diagnostics(step: Json, told: str) -> 
         ({"date": "dd.mm.yyyy"}, "is not a date format"),
         ({"date": "%d/%m"}, "'%d/%m' names no year"),
         ({"datetime": {"in": ["iso", "%H:%M"], "out": "%Y %H:%M"}}, "'%H:%M' names no year"),
+        (
+            {"date": "%d/%m/%y"},
+            "'%d/%m/%y' names two digits of the year; add `first_year: 1900`, then 00 to 99 are 1900",
+        ),
+        ({"datetime": ["iso", "%x %X"]}, "'%x %X' names two digits of the year"),
+        ({"date": {"in": "%W %w %y", "first_year": 1900}}, "weeks of a year with two digits; write %Y"),
+        ({"datetime": "%d/%m/%Y %H:%M %p"}, "ignores AM and PM; write %I instead of %H"),
+        ({"datetime": "%d/%m/%Y %I:%M"}, "AM or PM; write %H, or add %p"),
         ({"date": {"zone": "Europe/Pariss"}}, "unknown time zone Europe/Pariss; did you mean Europe/Paris?"),
         ({"lookup": "contry"}, "unknown lookup contry; did you mean country?"),
         ({"lookup": "subject"}, "unknown lookup subject; subject is a vocabulary: use {vocabulary: subject}"),
@@ -357,4 +365,42 @@ def test_a_date_that_names_no_day_is_a_named_loss(step: Json, value: str, writte
 
 @pytest.mark.parametrize("form", ["%d/%m/%Y", "%j.%Y", "%d %b %y"])
 def test_a_date_with_a_day_is_no_loss(form: str) -> None:
-    assert each({"date": form}, date(2024, 2, 29).strftime(form)) == Result((date(2024, 2, 29),))
+    made = each({"date": {"in": form, "first_year": 1930}}, date(2024, 2, 29).strftime(form))
+    assert made == Result((date(2024, 2, 29),))
+
+
+@pytest.mark.parametrize(
+    ("first_year", "text", "year"),
+    [
+        (1900, "45", 1945),
+        (1900, "00", 1900),
+        (1880, "79", 1979),
+        (1880, "80", 1880),
+        (1969, "68", 2068),
+        (1850, "12", 1912),
+    ],
+)
+def test_two_digits_of_a_year_are_those_of_the_hundred_years_that_are_named(
+    first_year: int, text: str, year: int
+) -> None:
+    step: Json = {"date": {"in": ["%d/%m/%Y", "%d/%m/%y"], "first_year": first_year}}
+    assert each(step, f"12/05/{text}") == Result((date(year, 5, 12),))
+    assert each(step, "12/05/1845") == Result((date(1845, 5, 12),))
+
+
+def test_two_digits_of_a_year_are_never_guessed() -> None:
+    assert each({"date": ["%d/%m/%Y", "%d/%m/%y"]}, "12/05/45").values == ()
+    assert each({"date": {"in": "%d/%m/%y", "first_year": 1900}}, "29/02/00").values == ()  # 1900 was no leap year
+
+
+def test_what_a_date_says_twice_has_to_agree() -> None:
+    step: Json = {"date": {"in": "%A %d %B %Y"}}
+    assert each(step, "Thursday 29 February 2024") == Result((date(2024, 2, 29),))
+    assert each(step, "Friday 29 February 2024").values == ()
+
+
+def test_a_time_zone_that_is_named_in_the_text_is_read_or_the_text_is_not() -> None:
+    step: Json = {"datetime": {"in": "%Y-%m-%d %H:%M %Z", "zone": "Europe/Paris"}}
+    assert each(step, "2024-07-01 10:00 UTC") == Result((datetime(2024, 7, 1, 10, tzinfo=UTC),))
+    assert each(step, "2024-07-01 10:00 gmt") == Result((datetime(2024, 7, 1, 10, tzinfo=UTC),))
+    assert each(step, "2024-07-01 10:00 CEST").values == ()

@@ -6,6 +6,8 @@ import asyncio
 import csv
 import io
 import json
+import sys
+import unicodedata
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,16 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, Rejected
-from dam_sync.model.safe_text import csv_cell, guarded, unguarded, visible, visible_json, visible_lines
+from dam_sync.model.safe_text import (
+    copied_cell,
+    csv_cell,
+    guarded,
+    shown_name,
+    unguarded,
+    visible,
+    visible_json,
+    visible_lines,
+)
 from dam_sync.model.service import Batch, Shard
 from dam_sync.report.html import render_html
 from dam_sync.report.output import Output
@@ -30,10 +41,11 @@ from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 
 OSC, CSI, C1 = "\x1b]0;OWNED\x1b\\", "\x1b[31m", "\x9b31m"
-BIDI = "\u202egpj.exe\u2066"
+BIDI = "\u202egpj.exe\u2066\u200e\u200f\u061c\u200b\u2060\ufeff\U000e0041\ue000"
 HOSTILE = f"{OSC}{CSI}{C1}{BIDI}\ud800\x00\x7f"
+BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks that are never drawn
 STORABLE = HOSTILE.replace("\ud800", "")  # text is stored as UTF-8
-RAW = ("\x1b", "\x9b", "\u202e", "\u2066", "\ud800", "\x00", "\x7f")
+RAW = ("\x1b", "\x9b", "\ud800", "\x00", "\x7f", *BIDI.replace("gpj.exe", ""))
 
 
 def harmless(text: str) -> bool:
@@ -72,6 +84,29 @@ def test_control_characters_and_changes_of_direction_are_shown_as_escapes() -> N
     )
     assert visible_lines("a\n\tb\x1b") == "a\n\tb\\x1b"
     assert visible("Ünïcödé 文 😀 עברית") == "Ünïcödé 文 😀 עברית"
+
+
+def test_all_that_steers_or_hides_is_escaped_and_nothing_else() -> None:
+    """By the categories of this Python's Unicode; what it does not know yet is reserved for such characters."""
+    for each in map(chr, range(sys.maxunicode + 1)):
+        category = unicodedata.category(each)
+        if category in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp"):
+            assert visible(each).isascii(), hex(ord(each))
+            assert each in "\t\n" or visible_lines(each).isascii(), hex(ord(each))
+            assert visible_json(each).isascii() or each < " ", hex(ord(each))
+            assert each not in shown_name(f"a{each}b")
+        elif category != "Cn" and each not in BLANK:
+            assert visible_lines(each) == visible_json(each) == each, hex(ord(each))
+
+
+def test_each_escape_is_distinguished_from_the_text_after_it() -> None:
+    assert visible("\U000e00411 \u200e1 \xad1") == "\\U000e00411 \\u200e1 \\xad1"
+
+
+def test_a_cell_that_people_copy_keeps_the_joiners_of_its_words() -> None:
+    words = "می\u200cخواهم क्\u200dष \u200fעברית\u200e\nsoft\u00adly"
+    assert unguarded(copied_cell(words)) == words
+    assert copied_cell(f"{words}\u202e\u200b\x1b") == f"{words}\\u202e\\u200b\\x1b"
 
 
 @given(st.text())

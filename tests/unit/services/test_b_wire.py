@@ -330,6 +330,11 @@ def test_entries_in_a_circle_are_all_there() -> None:
     assert len(arranged(Directory("d", parent="d"), [entry("a", "b"), entry("b", "a")]).terms) == 2
 
 
+def test_what_is_below_a_circle_keeps_its_place() -> None:
+    rows = [entry("d", "c"), entry("c", "a"), entry("a", "b"), entry("b", "a"), entry("s", "s"), entry("t", "s")]
+    assert sorted(arranged(Directory("d", parent="d"), rows).terms) == ["a", "a/c", "a/c/d", "b", "s", "s/t"]
+
+
 def test_new_entries_have_ids_that_follow_from_label_and_parent() -> None:
     none = Listed({}, {})
     assert free_id(Term("sea"), none) == "sea"

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import tracemalloc
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,110 @@ async def test_names_in_a_zip_file_are_those_that_were_packed(tmp_path: Path) ->
     found = sorted(entry.asset.filename for entry in await everything(service) if entry.asset is not None)
     await service.close()
     assert found == sorted(["été.jpg", "海.jpg", "plain.jpg"] * 2)
+
+
+class Packed(zipfile.ZipInfo):
+    """A file with this name, as bytes, packed on this system; `extra` follows the name."""
+
+    def __init__(self, raw: bytes, system: int, extra: bytes = b"") -> None:
+        super().__init__(raw.hex())
+        self.raw, self.create_system, self.extra = raw, system, extra
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802 -- of the standard library
+        return self.raw, self.flag_bits
+
+
+def packed(path: Path, *members: Packed) -> Path:
+    with zipfile.ZipFile(path, "w") as out:
+        for each in members:
+            out.writestr(each, b"" if each.raw.endswith((b"/", b"\\")) else b"bytes")
+    return path
+
+
+async def paths_in(archive: Path, **options: Any) -> tuple[list[str], list[str]]:
+    """The paths of its assets, and what `check` says of their names."""
+    service = connect(archive, read_only=True, **options)
+    notes = [note for note in (await service.probe()).notes if note.startswith("names in")]
+    found = sorted(entry.id for entry in await everything(service))
+    await service.close()
+    return found, notes
+
+
+@pytest.mark.parametrize("system", [0, 10, 11, 14])
+async def test_backslashes_separate_folders_where_the_archive_was_made_on_a_system_that_does_so(
+    tmp_path: Path, system: int
+) -> None:
+    raw = [b"Press\\", b"Press\\2024\\a.jpg", b"Press\\b.jpg", b"c.jpg"]
+    archive = packed(tmp_path / "a.zip", *(Packed(name, system) for name in raw))
+    assert await paths_in(archive) == (["Press/2024/a.jpg", "Press/b.jpg", "c.jpg"], [])
+
+
+async def test_a_backslash_is_part_of_a_name_that_was_packed_on_unix(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "a.zip", Packed(b"a\\b.jpg", 3))
+    assert await paths_in(archive) == (["a\\b.jpg"], [])
+
+
+@pytest.mark.parametrize(
+    ("code_page", "name"),
+    [
+        ("cp850", "Ação.jpg"),
+        ("1252", "façade õ.jpg"),
+        ("932", "新しい.jpg"),
+        ("cp866", "Привет.jpg"),
+        ("932", "図表\\表.jpg"),
+    ],
+)
+async def test_names_without_a_code_page_are_a_guess_that_is_reported_and_an_option_corrects(
+    tmp_path: Path, code_page: str, name: str
+) -> None:
+    raw = name.encode(f"cp{code_page.removeprefix('cp')}")
+    archive = packed(tmp_path / "a.zip", Packed(raw, 0), Packed(b"plain.jpg", 0))
+    guessed, notes = await paths_in(archive)
+    assert name.replace("\\", "/") not in guessed
+    assert len(notes) == 1
+    assert "a guess: 1, " in notes[0]
+    assert "code_page" in notes[0]
+    assert await paths_in(archive, code_page=code_page) == (sorted([name.replace("\\", "/"), "plain.jpg"]), [])
+
+
+async def test_a_name_that_is_also_there_in_unicode_is_no_guess(tmp_path: Path) -> None:
+    raw = "Ação.jpg".encode("cp850")
+    data = b"\1" + zlib.crc32(raw).to_bytes(4, "little") + "Ação.jpg".encode()
+    extra = (0x7075).to_bytes(2, "little") + len(data).to_bytes(2, "little") + data
+    assert await paths_in(packed(tmp_path / "a.zip", Packed(raw, 0, extra))) == (["Ação.jpg"], [])
+
+
+async def test_names_in_a_tar_file_that_are_not_in_utf_8_are_reported_and_an_option_reads_them(tmp_path: Path) -> None:
+    data = tar_of(("plain.jpg", b"1"), ("Ação.jpg".encode("cp1252").decode("utf-8", "surrogateescape"), b"2"))
+    (tmp_path / "a.tar").write_bytes(data)
+    found, notes = await paths_in(tmp_path / "a.tar")
+    assert found == ["plain.jpg"]
+    assert "left out: 1; name their code page" in notes[0]
+    assert await paths_in(tmp_path / "a.tar", code_page="cp1252") == (["Ação.jpg", "plain.jpg"], [])
+
+
+async def test_names_that_are_not_in_the_code_page_are_refused(tmp_path: Path) -> None:
+    archive = packed(tmp_path / "a.zip", Packed(b"\x81\x8d.jpg", 0))
+    with pytest.raises(ContractBroken, match="is not in the code page cp1252"):
+        await paths_in(archive, code_page="cp1252")
+
+
+@pytest.mark.parametrize("text", ["klingon", "utf-7", "unicode_escape", "utf-16", "base64"])
+async def test_what_is_no_code_page_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="is no code page of names"):
+        connect(packed(tmp_path / "a.zip"), read_only=True, code_page=text)
+
+
+async def test_what_macos_packs_beside_a_library_hides_it_not(tmp_path: Path) -> None:
+    await exported(tmp_path / "f")
+    archive = zipped(tmp_path / "f", tmp_path / "library.zip")
+    with zipfile.ZipFile(archive, "a") as out:
+        out.writestr("__MACOSX/f/._archive.json", b"x")
+        out.writestr(".DS_Store", b"x")
+    service = connect(archive, read_only=True)
+    assert (await service.probe()).total == 1
+    assert service._tenant.is_ours  # type: ignore[attr-defined]
+    await service.close()
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:

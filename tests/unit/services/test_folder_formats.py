@@ -171,6 +171,17 @@ async def test_a_sheet_by_hand_is_a_library(tmp_path: Path) -> None:
     assert [place.path async for place in service.containers()] == [("Press",), ("Press", "A")]
 
 
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
+async def test_a_first_line_that_names_the_separator_is_no_header(tmp_path: Path, separator: str) -> None:
+    text = f"\ufeffsep={separator}\r\nid;fields.a\r\n1;x\r\n1;y\r\n".replace(";", separator)
+    (tmp_path / "catalogue.csv").write_text(text.removesuffix(f"1{separator}y\r\n"), encoding="utf-8")
+    (entry,) = await everything(connect(tmp_path, read_only=True))
+    assert (entry.id, dict(entry.asset.fields)) == ("1", {"a": "x"})
+    (tmp_path / "catalogue.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(ContractBroken, match=r"catalogue\.csv:4: the row has the id 1"):
+        await connect(tmp_path, read_only=True).probe()
+
+
 async def test_files_that_no_row_names_are_counted(tmp_path: Path) -> None:
     (tmp_path / "files" / "Press").mkdir(parents=True)
     for name in ("a.jpg", "Press/b.jpg", "Press/c.jpg", ".hidden"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from urllib.parse import quote
@@ -18,6 +18,7 @@ from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import with_new_top
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, Unsupported
+from dam_sync.model.trees import arranged as parents_arranged
 from dam_sync.model.unicode_forms import nfkd
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
@@ -192,22 +193,30 @@ def enum_of(server: ServerSchema, vocabulary: str) -> Listed:
 
 @interprets_response
 def arranged(own: Directory, rows: Iterable[tuple[Directory, Json]]) -> Listed:
-    """Terms, parents before children; an entry whose parent is missing is at the top."""
+    """Terms, parents before children; an entry whose parent is missing, or leads back to it, is at the top."""
     pending = [(directory, row, _text(row, "parent")) for directory, row in rows]
     listed = Listed({}, {})
     while pending:
         known = {entry: term for term, entry in listed.entries.items()}
         waiting = {_entry_id(row) for _, row, _ in pending}
         later = [each for each in pending if each[2] and each[2] not in known and each[2] in waiting]
-        in_circles = len(later) == len(pending)
-        for directory, row, parent in pending:
-            if in_circles or not parent or parent in known or parent not in waiting:
-                above = listed.terms.get(known.get(parent, "")) if own.parent else None
-                term = term_of(directory, row, above)
-                listed.terms.setdefault(term.id, term)
-                listed.entries.setdefault(term.id, _entry_id(row))
-        pending = [] if in_circles else later
+        if len(later) == len(pending):
+            later = _outside_cycles(pending)
+        waits = set(map(id, later))
+        for directory, row, parent in (each for each in pending if id(each) not in waits):
+            above = listed.terms.get(known.get(parent, "")) if own.parent else None
+            term = term_of(directory, row, above)
+            listed.terms.setdefault(term.id, term)
+            listed.entries.setdefault(term.id, _entry_id(row))
+        pending = later
     return listed
+
+
+def _outside_cycles(stuck: Sequence[tuple[Directory, Json, str]]) -> list[tuple[Directory, Json, str]]:
+    """The entries that only wait for others; none if it cannot be seen which of them do."""
+    cut = parents_arranged({_entry_id(row): parent for _, row, parent in stuck}).cut
+    outside = [each for each in stuck if _entry_id(each[1]) not in cut]
+    return outside if len(outside) < len(stuck) else []
 
 
 @interprets_response

@@ -22,7 +22,9 @@ from typing import IO, Any, Final, cast
 
 from dam_sync.model.errors import ContractBroken, DiskFull, InvalidValue, Rejected
 from dam_sync.model.limits import MIB
+from dam_sync.services.folder.api.archive_names import ArchiveNames, is_folder
 from dam_sync.services.folder.api.disk import DIRECTORY, Disk, explained, parts_of, shortened
+from dam_sync.services.folder.api.walk import is_bin
 
 PREFIX: Final = "dam-sync-archive-"
 FRESH = 60.0  # seconds in which a new folder is surely locked
@@ -39,7 +41,6 @@ PACKED: Final[Mapping[bytes, Callable[[Path], Any]]] = {
 LONGEST_MAGIC = max(map(len, PACKED))
 MOST_READ = 4 * MIB  # of a tar file: at once for a block of a file, in all for a header with a name
 Member = tuple[str, int, IO[bytes] | None]  # name, size, content; None for a folder
-_IS_UTF8 = 0x800  # flag of a name in a zip file
 
 
 def is_archive(path: Path) -> bool:
@@ -57,8 +58,9 @@ class Unpacked:
     devices, paths that lead out, a file that is there twice and more bytes than the archive declares are refused, and
     so is an archive that is damaged anywhere or not complete. Raises ContractBroken, DiskFull."""
 
-    def __init__(self, archive: Path, most: int = MOST_MEMBERS) -> None:
+    def __init__(self, archive: Path, most: int = MOST_MEMBERS, code_page: str = "") -> None:
         self._most = most
+        self.names = ArchiveNames(code_page)
         self._folder = tempfile.TemporaryDirectory(prefix=PREFIX)
         self._lock = _locked(Path(self._folder.name))
         try:
@@ -92,7 +94,7 @@ class Unpacked:
 
     def _members(self, archive: Path) -> Generator[tuple[str, int, IO[bytes]], None, None]:
         """Its files. Raises InvalidValue for too many of them and of folders."""
-        members = _of_zip(archive) if archive.name.lower().endswith(".zip") else _of_tar(archive)
+        members = (_of_zip if archive.name.lower().endswith(".zip") else _of_tar)(archive, self.names)
         with closing(members):
             for number, (name, size, data) in enumerate(members):
                 if number >= self._most:
@@ -161,25 +163,16 @@ def _block(data: IO[bytes], size: int) -> bytes:
         return data.read(size)
 
 
-def _of_zip(archive: Path) -> Generator[Member, None, None]:
+def _of_zip(archive: Path, names: ArchiveNames) -> Generator[Member, None, None]:
     with _read(), zipfile.ZipFile(archive) as opened:
         for info in opened.infolist():
             if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise InvalidValue(f"{shortened(info.filename)} in the archive is not a regular file")
-            yield _name_of(info), info.file_size, None if info.is_dir() else opened.open(info)
+            name = names.in_zip(info)
+            yield name, info.file_size, None if is_folder(info, name) else opened.open(info)
 
 
-def _name_of(info: zipfile.ZipInfo) -> str:
-    """As it was packed. The `zip` of Linux and macOS writes names in UTF-8 without the flag that says so."""
-    if info.flag_bits & _IS_UTF8:
-        return info.filename
-    try:
-        return info.filename.encode("cp437").decode()
-    except UnicodeError:
-        return info.filename
-
-
-def _of_tar(archive: Path) -> Generator[Member, None, None]:
+def _of_tar(archive: Path, names: ArchiveNames) -> Generator[Member, None, None]:
     with _read(), _decompressed(archive) as data:
         bounded = _Bounded(data)
         with tarfile.open(fileobj=bounded, mode="r:") as opened:
@@ -191,7 +184,7 @@ def _of_tar(archive: Path) -> Generator[Member, None, None]:
                 file = opened.extractfile(info) if info.isreg() and not info.issparse() else None
                 if file is None and not info.isdir():
                     raise InvalidValue(f"{shortened(info.name)} in the archive is not a regular file")
-                yield info.name, info.size, file
+                yield names.in_tar(info.name), info.size, file
         bounded.expect_end()
 
 
@@ -250,7 +243,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _library_in(folder: Path) -> Path:
-    """The folder itself, or the only one in it where that is what was packed."""
-    inside = list(folder.iterdir())
+    """The folder itself, or the only one in it where that is what was packed, but for what systems keep beside it."""
+    inside = [path for path in folder.iterdir() if not (path.name.startswith(".") or is_bin(path.name))]
     only = inside[0] if len(inside) == 1 and inside[0].is_dir() else None
     return only if only is not None and any((only / name).is_file() for name in OURS) else folder

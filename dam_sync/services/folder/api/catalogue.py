@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from dam_sync.http.parsing import parsed
-from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.http.parsing import has_too_many_values, parsed
+from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.values import Json
-from dam_sync.services.folder.api.disk import Disk, explained
+from dam_sync.services.folder.api.disk import Disk, explained, shortened
 
 Record: TypeAlias = Mapping[str, Json]
 Key: TypeAlias = tuple[str, ...]
@@ -31,7 +31,11 @@ IDENTITY: Final[Mapping[str, tuple[str, ...]]] = {
     "relation_kind": ("name",),
     "asset": ("id",),
 }
-LONGEST_LINE = 64 * 1024 * 1024
+LONGEST_LINE = 64 * 1024 * 1024  # bytes, its end included
+ROOM = 64 * 1024  # bytes that a file or two add to the line of an asset
+IN_SHEET = 4  # by which part of that the line of an asset is shorter whose cells are written to a sheet as well
+SHORTEN = "shorten the longest value with `truncate` in the mapping, or leave it out; then `errors JOB --retry`"
+TOO_LONG = "remove the line, which no program can read; `run JOB --full` writes its asset again"
 OWN = ".dam-sync"
 LOCK, SCRATCH = f"{OWN}/lock", f"{OWN}/tmp"
 COMPACTED = f"{SCRATCH}/catalogue.new"
@@ -53,8 +57,9 @@ class Catalogue:
     """Records by kind and identity. Other processes may append meanwhile: reading takes up what they wrote, and
     writing locks them out. Methods block; call them in a worker thread."""
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._disk, self._path = disk, path
+    def __init__(self, disk: Disk, path: str, *, longest: int = LONGEST_LINE) -> None:
+        """longest: of a line that is written; what is read has at most LONGEST_LINE."""
+        self._disk, self._path, self._longest = disk, path, longest
         self._lock = threading.RLock()
         self._handle: int | None = None
         self._inode = self._device = self._end = self._lines = 0
@@ -107,7 +112,20 @@ class Catalogue:
             self._refresh()
             records = edit()
             if records:
-                self._append(b"".join(_line(record) for record in records))
+                self._append(b"".join(self.line(record) for record in records))
+
+    def line(self, record: Record, room: int = 0) -> bytes:
+        """A record as it is written. room: bytes that are to be left. Raises InvalidValue for one that `_refresh` would
+        not read."""
+        line = _line(record)
+        if len(line) > self._longest - room or has_too_many_values(line):
+            name = next((str(record[key]) for key in ("id", "key", "name") if record.get(key)), "")
+            what = f"{record['record']} {shortened(name)}"
+            message = (
+                f"the record of {what} has {len(line):,} bytes, more than the catalogue takes: {_longest_of(record)}"
+            )
+            raise InvalidValue(message, hint=SHORTEN)
+        return line
 
     def compact(self) -> None:
         """Write the catalogue again without the lines that count no more, if there are any."""
@@ -177,7 +195,8 @@ class Catalogue:
             while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
                 self._take(line)
         if len(line) == LONGEST_LINE:
-            raise ContractBroken(f"{self._path}:{self._lines + 1}: the line has more than {LONGEST_LINE:,} bytes")
+            message = f"{self._path}:{self._lines + 1}: the line has more than {LONGEST_LINE:,} bytes"
+            raise ContractBroken(message, hint=TOO_LONG)
 
     def _take(self, line: bytes) -> None:
         """One complete line, which begins where the last one ended."""
@@ -227,6 +246,16 @@ def _record(line: bytes) -> Record:
 
 def _line(record: Record) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _longest_of(record: Record) -> str:
+    """The longest value of a record by name, with its length."""
+    values = {key: value for key, value in record.items() if key != "fields"}
+    fields = record.get("fields")
+    values |= {f"fields.{key}": value for key, value in fields.items()} if isinstance(fields, dict) else {}
+    lengths = {key: len(_line({key: value})) for key, value in values.items()}
+    key = max(lengths, key=lambda each: lengths[each])
+    return f"{shortened(key)} alone has {lengths[key]:,}"
 
 
 def _text(value: Json) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{what} is not there") from None
+    except UnicodeEncodeError:
+        message = f"{shortened(what)} is no name for a file in the encoding {sys.getfilesystemencoding()}"
+        raise InvalidValue(message, hint="set PYTHONUTF8=1, or a locale with UTF-8") from None
     except OSError as error:
         if error.errno in REFUSED:
             raise Denied(f"{what}: {error.strerror}", hint=PERMISSIONS) from None
@@ -141,6 +145,16 @@ class Disk:
             return self.stat(path).st_size
         except (NotFound, InvalidValue):
             return None
+
+    def is_there(self, path: str) -> bool:
+        """Whether anything has this path, a link for one. Raises InvalidValue for a path that could lead out."""
+        try:
+            self.stat(path)
+        except NotFound:
+            return False
+        except InvalidValue:
+            parts_of(path)
+        return True
 
     def stat(self, path: str) -> os.stat_result:
         """What is known of a regular file, also of one that this user may not read. Raises InvalidValue for anything

@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model import joined_names
 from dam_sync.model.asset import path_text
-from dam_sync.model.csv_cells import delimiter_of, rows_of
+from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
@@ -385,9 +385,11 @@ class Sheet:
             yield file
 
     def _index(self, file: BinaryIO) -> None:
-        first = file.readline(LONGEST_LINE)
-        self._delimiter = _delimiter_of(first.decode("utf-8", "replace"))
-        file.seek(0)
+        first = file.readline(LONGEST_LINE).decode("utf-8", "replace")
+        named = separator_of(first)
+        self._delimiter = named or _delimiter_of(first)
+        if not named:
+            file.seek(0)
         rows = self._rows(file)
         _, header = next(rows, (0, []))
         self._columns = [unguarded(name.removeprefix(MARK).strip()) for name in header]
@@ -414,7 +416,7 @@ class Sheet:
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
-        lines = (line.decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
+        lines = (_bounded(line).decode("utf-8") for line in iter(lambda: file.readline(LONGEST_LINE), b""))
         reader = rows_of(lines, self._delimiter)
         while True:
             at = file.tell()
@@ -435,6 +437,13 @@ class Sheet:
         while left and (block := file.read(min(left, MIB))):
             line, left = line + block.count(b"\n"), left - len(block)
         return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
+
+
+def _bounded(line: bytes) -> bytes:
+    """Raises csv.Error for the beginning of a longer line, which is no line."""
+    if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+        raise csv.Error(f"the line has more than {LONGEST_LINE:,} bytes")
+    return line
 
 
 def _delimiter_of(header: str) -> str:

@@ -1,0 +1,73 @@
+"""The service `folder`: nothing is written that cannot be read again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dam_sync.model.asset import Draft, Patch
+from dam_sync.model.errors import ContractBroken, InvalidValue
+from dam_sync.model.values import Term
+from dam_sync.services.folder.api.catalogue import IN_SHEET, LONGEST_LINE, ROOM, Catalogue
+from dam_sync.services.folder.api.disk import Disk
+from tests.support.state.memory_journal import MemoryJournal
+from tests.unit.services.test_folder_service import DRAFT, connect, content, everything, opened
+
+LONG = replace(DRAFT, fields={**DRAFT.fields, "notes": "x" * (LONGEST_LINE - ROOM)})
+MANY = replace(DRAFT, fields={**DRAFT.fields, "notes": "," * 2_000_001})
+
+
+@pytest.mark.parametrize("draft", [LONG, MANY], ids=["bytes", "values"])
+async def test_an_asset_whose_record_could_not_be_read_is_refused_before_its_file_is_stored(
+    tmp_path: Path, draft: Draft
+) -> None:
+    service = await opened(tmp_path / "f")
+    made = await service.create(DRAFT, content(), MemoryJournal())
+    stored = sorted(path for path in (tmp_path / "f" / "data" / "files").rglob("*"))
+    with pytest.raises(InvalidValue, match=r"the record of asset .*: fields.notes alone has ") as refused:
+        await service.create(draft, content(), MemoryJournal())
+    assert "`truncate`" in refused.value.hint
+    assert sorted(path for path in (tmp_path / "f" / "data" / "files").rglob("*")) == stored
+    longer = str(draft.fields["notes"]) + "," * ROOM
+    with pytest.raises(InvalidValue, match="alone has"):
+        await service.update(made, Patch(fields={"notes": longer}))
+    with pytest.raises(InvalidValue, match="alone has"):
+        await service.ensure_term("w", Term("x", labels={"en": longer}))
+    await service.close()
+    again = connect(tmp_path / "f", read_only=True)
+    assert [entry.id for entry in await everything(again)] == [made]
+
+
+async def test_what_is_written_to_a_sheet_as_well_has_shorter_lines(tmp_path: Path) -> None:
+    service = await opened(tmp_path / "f", format="csv")
+    with pytest.raises(InvalidValue, match="alone has"):
+        await service.create(replace(DRAFT, fields={"notes": '"' * (LONGEST_LINE // IN_SHEET)}), None, MemoryJournal())
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_the_longest_line_that_is_written_is_read(tmp_path: Path, over: int) -> None:
+    record = {"record": "asset", "id": "1", "a": ""}
+    catalogue = Catalogue(Disk(tmp_path), "catalogue.jsonl")
+    record["a"] = "x" * (LONGEST_LINE - len(catalogue.line(record)) + over)
+    if over:
+        with pytest.raises(InvalidValue):
+            catalogue.change(lambda: [record])
+        assert not catalogue.exists
+    else:
+        catalogue.change(lambda: [record])
+        assert Catalogue(Disk(tmp_path), "catalogue.jsonl").asset("1") == record
+
+
+async def test_a_line_that_is_too_long_is_not_blamed_on_a_service(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.jsonl").write_bytes(b"x" * (LONGEST_LINE + 1))
+    with pytest.raises(ContractBroken, match="has more than") as refused:
+        await connect(tmp_path, read_only=True).probe()
+    assert "remove the line" in refused.value.hint
+
+
+async def test_a_line_of_a_sheet_that_is_too_long_is_not_two_rows(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_bytes(b"id,fields.a\n1," + b"x" * LONGEST_LINE + b"\n2,b\n")
+    with pytest.raises(ContractBroken, match=r"catalogue\.csv:2: the line has more than"):
+        await connect(tmp_path, read_only=True).probe()
