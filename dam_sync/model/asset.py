@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NewType
 
 from dam_sync.model.audience import Restriction
-from dam_sync.model.bounded_names import LONGEST_NAME, bounded_filename, bounded_names, bounded_path
 from dam_sync.model.joined_names import joined
 from dam_sync.model.values import Value
 
@@ -35,10 +34,6 @@ class FileRef:
     created_at: datetime | None = None
     link: str = field(default="", repr=False, compare=False)
     withheld: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        if len(self.name) > LONGEST_NAME:
-            object.__setattr__(self, "name", bounded_filename(self.name))
 
     def agrees(self, other: FileRef) -> bool:
         """Whether the size and the digests that both know are equal."""
@@ -70,10 +65,6 @@ class Placement:
     path: tuple[str, ...]
     id: str = field(default="", compare=False)
 
-    def __post_init__(self) -> None:
-        if (path := bounded_path(self.path)) is not self.path:
-            object.__setattr__(self, "path", path)
-
     @property
     def text(self) -> str:
         """The path as people and mappings write it: `/Press/2024`, a slash inside a name as `\\/`."""
@@ -100,10 +91,6 @@ class Rights:
     expires_at: datetime | None = None
     groups: frozenset[str] = frozenset()
     restrictions: frozenset[Restriction] = frozenset()
-
-    def __post_init__(self) -> None:
-        if (groups := bounded_names(self.groups)) is not self.groups:
-            object.__setattr__(self, "groups", groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +145,6 @@ class Asset:
     inherited_groups: frozenset[str] = frozenset()
     losses: tuple[Loss, ...] = ()
     token: str = ""
-
-    def __post_init__(self) -> None:
-        if len(self.filename) > LONGEST_NAME:
-            object.__setattr__(self, "filename", bounded_filename(self.filename))
-        if (tags := bounded_names(self.tags)) is not self.tags:
-            object.__setattr__(self, "tags", tags)
 
     @property
     def file(self) -> FileRef | None:

@@ -6,7 +6,6 @@ A backslash counts before a separator and before a backslash; before anything el
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 ESCAPE = "\\"
@@ -16,9 +15,7 @@ def escaped(name: str, separators: str) -> str:
     """The name with a backslash before each of these characters, and before each backslash."""
     if ESCAPE not in name and not any(each in name for each in separators):
         return name
-    for each in ESCAPE + separators.replace(ESCAPE, ""):
-        name = name.replace(each, ESCAPE + each)
-    return name
+    return "".join(f"{ESCAPE}{each}" if each == ESCAPE or each in separators else each for each in name)
 
 
 def unescaped(text: str, separators: str) -> str:
@@ -40,20 +37,19 @@ def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list
     if ESCAPE not in text and separator:
         return text.split(separator, at_most - 1 if at_most else -1)
     found, part, index = list[str](), list[str](), 0
-    counting = re.compile(f"[{re.escape(ESCAPE + separator)}]")
-    while (at := counting.search(text, index)) is not None:
-        if at_most and len(found) == at_most - 1:  # right after a separator: the rest is one part
+    while index < len(text):
+        if at_most and len(found) == at_most - 1:
+            part, index = [text[index:]], len(text)
             break
-        start = at.start()
-        following = text[start + 1 : start + 2]
-        part.append(text[index:start])
-        if at[0] == separator:
+        here, following = text[index], text[index + 1 : index + 2]
+        if here == ESCAPE and following and (following == ESCAPE or following in separators):
+            part.append(following)
+            index += 2
+            continue
+        if here == separator:
             found.append("".join(part))
             part = []
-        elif following and (following == ESCAPE or following in separators):
-            part.append(following)
-            start += 1
         else:
-            part.append(ESCAPE)
-        index = start + 1
-    return [*found, "".join([*part, text[index:]])]
+            part.append(here)
+        index += 1
+    return [*found, "".join(part)]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.bounded_names import CUT, LONGEST_ID, is_cut
-from dam_sync.model.errors import InvalidValue
 from dam_sync.model.values import Json, Localized, Term
 
 UNREADABLE = "has a shape that is not documented"
@@ -64,11 +62,7 @@ def flag_in(holder: Mapping[str, Json], key: str) -> bool:
 
 
 def damage_named(asset: Asset) -> Asset:
-    """The asset with a loss for each part that contains a replacement character, and for each with a name that was cut
-    where it was read. Raises InvalidValue for an id that is too long to be kept."""
-    if len(asset.id) > LONGEST_ID:
-        text = f"the id of the asset has {len(asset.id):,} characters; {LONGEST_ID:,} are read"
-        raise InvalidValue(text, asset=asset.id[:_SHOWN], code="long id")
+    """The asset with a loss for each part that contains a replacement character."""
     parts = {
         "filename": asset.filename,
         "tags": asset.tags,
@@ -77,20 +71,8 @@ def damage_named(asset: Asset) -> Asset:
     }
     damaged: dict[str, object] = {f"fields.{key}": value for key, value in asset.fields.items() if _is_damaged(value)}
     damaged |= {path: part for path, part in parts.items() if _is_damaged(part)}
-    losses = [Loss(path, DAMAGED, _around(value)) for path, value in damaged.items()]
-    losses += _cuts(asset)
-    return replace(asset, losses=(*asset.losses, *losses)) if losses else asset
-
-
-def _cuts(asset: Asset) -> Iterator[Loss]:
-    """A loss for each name that was cut."""
-    named: list[tuple[str, str]] = [("filename", asset.filename), *(("tags", tag) for tag in asset.tags)]
-    named += [("placements", name) for place in asset.placements for name in place.path]
-    named += [("rights", group) for group in asset.rights.groups]
-    for key, value in asset.fields.items():
-        terms = (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Term))
-        named += [(f"fields.{key}", name) for term in terms for name in dict.fromkeys((*term.path, term.label))]
-    return (Loss(path, CUT, name[:_SHOWN]) for path, name in named if is_cut(name))
+    losses = (Loss(path, DAMAGED, _around(value)) for path, value in damaged.items())
+    return replace(asset, losses=(*asset.losses, *losses)) if damaged else asset
 
 
 def _is_damaged(value: object) -> bool:

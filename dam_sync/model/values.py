@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, TypeAlias, cast
 
-from dam_sync.model.bounded_names import LONGEST_NAME, bounded, bounded_path
-
 Json: TypeAlias = Any  # what `json.loads` returns
 
 
@@ -36,12 +34,6 @@ class Term:
     labels: Mapping[str, str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if len(self.label) > LONGEST_NAME:
-            object.__setattr__(self, "label", bounded(self.label))
-        if (path := bounded_path(self.path)) is not self.path:
-            object.__setattr__(self, "path", path)
 
 
 @dataclass(frozen=True, slots=True)
