@@ -10,6 +10,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,7 @@ from dam_sync.model.errors import (
     ContractBroken,
     DamSyncError,
     Denied,
+    IntegrityError,
     Rejected,
     Transient,
 )
@@ -73,10 +75,19 @@ async def test_a_compressed_body_never_takes_more_memory_than_a_response_may(tim
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_a_compressed_download_is_refused_before_it_is_read(times: int) -> None:
+async def test_a_compressed_download_is_decoded_in_little_memory_or_refused(times: int) -> None:
     answer = Said(200, bomb(100 * MIB, times), {"Content-Encoding": ", ".join(["gzip"] * times)})
-    async with RawServer(lambda _: answer) as server:
-        assert await peak_of(server, lambda client: client.stream(get())) < 8 * MIB
+    async with RawServer(lambda _: answer) as server, client_of(server, attempts=1) as client:
+        tracemalloc.start()
+        try:
+            stream = await client.stream(get())
+            stream.decode()
+            with nullcontext() if times == 1 else pytest.raises(IntegrityError):
+                assert sum([len(block) async for block in stream]) == 100 * MIB
+            await stream.aclose()
+            assert tracemalloc.get_traced_memory()[1] < 8 * MIB
+        finally:
+            tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.counts import Counts
+from dam_sync.model.values import Term
 from dam_sync.services.a_hypermedia.codec.forms import FormField
 from dam_sync.services.a_hypermedia.counts import terms_of as terms_of_a
 from dam_sync.services.c_brandlibrary.counts import escaped
@@ -64,7 +65,7 @@ def test_a_facet_of_e_that_may_be_cut_is_not_used(number: int, complete: bool) -
 def test_values_of_e_have_two_spellings() -> None:
     rows = [{"value": "Sea", "count": 2}, {"values": ["City"], "count": 1}]
     found = terms_of_e({"facets": {"metadata": [{"display_key": "subject", "values": rows}]}})
-    assert found == {"subject": {"Sea": 2, "City": 1}}
+    assert found == {"subject": [(Term("Sea"), 2), (Term("City"), 1)]}
 
 
 @pytest.mark.parametrize(("number", "complete"), [(149, True), (150, False)])
