@@ -35,6 +35,8 @@ from dam_sync.model.codec import (
     placements_from_json,
 )
 from dam_sync.model.values import Json
+from dam_sync.store.base import to_text
+from dam_sync.store.note_keys import ROW_COUNTS
 from dam_sync.store.store import SqlStore
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.bulk_jobs import Bulk
@@ -294,8 +296,18 @@ def _plant(model: Model, made: Moved, differences: Differences) -> None:
         connection.execute(
             "UPDATE run SET outcome = json_set(outcome, '$.ledger', (SELECT max(seq) FROM ledger))"  # read up to there
         )
+        _recount(connection)
         connection.commit()
         connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _recount(connection: sqlite3.Connection) -> None:
+    """The numbers of rows as the run would have noted them at its end."""
+    (text,) = connection.execute("SELECT value FROM note WHERE key = ?", [ROW_COUNTS]).fetchone()
+    noted = json.loads(text)
+    for table in noted["rows"]:
+        (noted["rows"][table],) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    connection.execute("UPDATE note SET value = ? WHERE key = ?", [to_text(noted), ROW_COUNTS])
 
 
 def _grouped(rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
