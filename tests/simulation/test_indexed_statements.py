@@ -21,7 +21,7 @@ from tests.support.state.shared_engine import shared_engine
 from tests.support.virtual.scale.moved_library import SIDES, Kinds, Moved, really_moved
 
 ASSETS = 40
-SEVERAL = 12  # times in one command, whatever the size of the library
+SEVERAL = 10  # times in one command, whatever the size of the library
 LITERAL = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b|x'[0-9a-f]*'")
 SEVERAL_VALUES = re.compile(r"\(\?(, \?)+\)")
 PARTIAL = "work_open|work_parked|work_deleted|link_unsettled|wave_due"

@@ -31,7 +31,7 @@ CONTINUE = "to create them all the same, continue with --accept-changes"
 async def refuse_copies(context: RunContext) -> None:
     """Raises SafetyStop if a run of a state without links would create what the target has. Looks again if one of the
     two is another tenant than when it looked."""
-    if await context.store.link_count() or await context.store.get_meta(COMPARED) == _pair(context):
+    if await context.store.get_meta(COMPARED) == _pair(context) or await context.store.link_count():
         return
     look = FirstLook(
         context.source, context.target, context.target_account, context.crosswalk.selects, alike=context.alike

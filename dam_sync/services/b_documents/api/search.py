@@ -16,7 +16,7 @@ from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import FORBIDDEN, DocumentsApi
-from dam_sync.services.b_documents.codec.wire import document_of
+from dam_sync.services.b_documents.codec.wire import document_of, has_no_properties
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
 
@@ -43,7 +43,7 @@ class DocumentsSearch:
         size = min(size, self.most or size)
         hits = await self._hits(query, size, headers or {})
         self.most = hits.most or self.most
-        if "properties" in (headers or {}):
+        if "properties" in (headers or {}) and any(map(has_no_properties, hits.rows)):  # else no task for each row
             hits = replace(
                 hits, rows=tuple(await gather_or_raise([self.api.with_properties(row) for row in hits.rows]))
             )

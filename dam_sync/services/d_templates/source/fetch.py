@@ -52,7 +52,8 @@ class TemplatesFetch(TemplatesPart):
         wanted = {value for family in families for value in value_ids(family.current.entries)}
         forms = await self.tenant.forms_for(wanted)
         security = await self.tenant.security.get()
-        families = await gather_or_raise([self._secured(family) for family in families])
+        if any(family.current.security is None for family in families):  # else no task for each record of a page
+            families = await gather_or_raise([self._secured(family) for family in families])
         return [asset_of(family, forms, security, self.api.options.named) for family in families]
 
     async def _secured(self, family: VersionGroup) -> VersionGroup:
