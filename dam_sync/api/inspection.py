@@ -49,8 +49,9 @@ async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str =
             else:
                 options.progress.target_calls = calls
             kind = job.source.kind if role == "source" else job.target.kind
-            not_moved = (options.connectors or discover())[kind].not_moved
-            found.append(await _inventory(Inspection(role, kind, service, not_moved, sampling, options)))
+            connector = (options.connectors or discover())[kind]
+            reads = Inspection(role, kind, service, connector.not_moved, sampling, options, not_used=connector.not_used)
+            found.append(await _inventory(reads))
     ended = options.clock.now()
     return Inventory(job.name, instant_text(started), instant_text(ended), tuple(found))
 
