@@ -6,7 +6,7 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +24,7 @@ from dam_sync.api.bootstrap import (
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
+from dam_sync.api.service_notes import ServiceNote, notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.webhooks import webhooks_of
@@ -60,7 +61,8 @@ from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
-from dam_sync.report.sentences import about_counted_calls, about_no_links, about_writer, unseen_parts
+from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
+from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -93,6 +95,11 @@ class CheckResult:
         if not diagnostics:
             code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code
             yield cls(subject, str(error), error.hint, code)
+
+    @classmethod
+    def noted(cls, note: ServiceNote) -> CheckResult:
+        """What a service, or the comparison of two, says."""
+        return cls(note.subject, note.text, note.hint, warns=note.warns)
 
     @property
     def mark(self) -> str:
@@ -161,8 +168,8 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
-        for text in about_counted_calls(await service.counted_calls()):
-            yield CheckResult(f"{role} calls", text)
+        for note in await notes_about(role, (options.connectors or discover())[side.kind], service, needed=True):
+            yield CheckResult.noted(replace(note, subject=f"{role} {note.subject}"))
         sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
