@@ -27,6 +27,7 @@ from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unre
 from dam_sync.api.service_notes import ServiceNote, notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
+from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
@@ -142,7 +143,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
-        for about in (_about_overlap, _about_groups, _about_containers, _about_assets):
+        for about in (_about_overlap, _about_groups, _about_lacking, _about_containers, _about_assets):
             options.progress.phase = "testing the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
@@ -294,6 +295,17 @@ async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         yield CheckResult("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
 
 
+async def _about_lacking(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+    """Groups and terms that the mapping writes and the target does not list."""
+    if sides.crosswalk is None:
+        return
+    source, target = (sides.services[role] for role in ("source", "target"))
+    for note in about_missing_groups(sides.crosswalk, source[1], target[1]):
+        yield CheckResult.noted(note)
+    async for note in about_missing_terms(sides.crosswalk, source, target):
+        yield CheckResult.noted(note)
+
+
 async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
     """Containers in `select` that the source does not have."""
     wanted = set(sides.crosswalk.selection.containers) if sides.crosswalk else set()
@@ -428,6 +440,9 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
         refuse_unwritten(job, crosswalk)
     except MappingError as error:
         yield from CheckResult.of("mapping", error)
+        if len(sides.services) == 2:
+            schemas = (schema for _, schema in sides.services.values())
+            yield from map(CheckResult.noted, about_missing_fields(reading_of_job(job), *schemas))
         return
     except ConfigError as error:
         yield from CheckResult.of("policy", error)
