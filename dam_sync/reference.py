@@ -189,6 +189,8 @@ def _service(kind: Connector) -> str:
         "What is moved": _moved(kind),
         "What is removed": _removed(kind.capabilities),
         "What is not moved": _not_moved(kind),
+        "What is not used": _not_used(kind),
+        "What a migration causes besides": _side_effects(kind),
         "Limits": _table(
             ("Limit", "Value"), [(name, str(value(kind.capabilities.limits))) for name, value in LIMITS.items()]
         ),
@@ -309,6 +311,18 @@ def _not_moved(kind: Connector) -> str:
     ]
     intro = "`dam-sync inspect JOB` lists these, with numbers where a cheap call counts them.\n\n"
     return intro + _table(("What", "As", "Why", "Documented in", "Counted"), rows) if rows else ""
+
+
+def _not_used(kind: Connector) -> str:
+    rows = [(one.what, one.why, one.where) for one in kind.not_used]
+    intro = "Parts of the API; `dam-sync inspect JOB` lists these, too.\n\n"
+    return intro + _table(("What", "Why", "Documented in"), rows) if rows else ""
+
+
+def _side_effects(kind: Connector) -> str:
+    rows = [(one.what, one.way, one.advice, one.where) for one in kind.side_effects]
+    intro = "`check`, `inspect` and `plan` say this, and a `rollback` that moves assets to the trash.\n\n"
+    return intro + _table(("What", "As", "What to do", "Documented in"), rows) if rows else ""
 
 
 def _assumed_writes(kind: Connector) -> str:

@@ -6,7 +6,7 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,8 +24,10 @@ from dam_sync.api.bootstrap import (
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
+from dam_sync.api.service_notes import ServiceNote, notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
+from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM
@@ -60,7 +62,8 @@ from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
-from dam_sync.report.sentences import about_counted_calls, about_no_links, about_writer, unseen_parts
+from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
+from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
 
 LEAST_FREE = 1_000_000_000
@@ -93,6 +96,11 @@ class CheckResult:
         if not diagnostics:
             code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code
             yield cls(subject, str(error), error.hint, code)
+
+    @classmethod
+    def noted(cls, note: ServiceNote) -> CheckResult:
+        """What a service, or the comparison of two, says."""
+        return cls(note.subject, note.text, note.hint, warns=note.warns)
 
     @property
     def mark(self) -> str:
@@ -135,7 +143,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
-        for about in (_about_overlap, _about_groups, _about_containers, _about_assets):
+        for about in (_about_overlap, _about_groups, _about_lacking, _about_containers, _about_assets):
             options.progress.phase = "testing the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
@@ -161,8 +169,8 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
-        for text in about_counted_calls(await service.counted_calls()):
-            yield CheckResult(f"{role} calls", text)
+        for note in await notes_about(role, (options.connectors or discover())[side.kind], service, needed=True):
+            yield CheckResult.noted(replace(note, subject=f"{role} {note.subject}"))
         sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
@@ -285,6 +293,17 @@ async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
         hint = "create them at the target, or map `security: groups` to existing ones"
         message = f"the target has no group or user {', '.join(sorted(unknown))}; {fate}"
         yield CheckResult("target groups", message, hint, MappingError.exit_code if parks else 0, warns=True)
+
+
+async def _about_lacking(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+    """Groups and terms that the mapping writes and the target does not list."""
+    if sides.crosswalk is None:
+        return
+    source, target = (sides.services[role] for role in ("source", "target"))
+    for note in about_missing_groups(sides.crosswalk, source[1], target[1]):
+        yield CheckResult.noted(note)
+    async for note in about_missing_terms(sides.crosswalk, source, target):
+        yield CheckResult.noted(note)
 
 
 async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
@@ -421,6 +440,9 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
         refuse_unwritten(job, crosswalk)
     except MappingError as error:
         yield from CheckResult.of("mapping", error)
+        if len(sides.services) == 2:
+            schemas = (schema for _, schema in sides.services.values())
+            yield from map(CheckResult.noted, about_missing_fields(reading_of_job(job), *schemas))
         return
     except ConfigError as error:
         yield from CheckResult.of("policy", error)

@@ -10,9 +10,11 @@ from pathlib import Path
 from dam_sync.api.atomic_io import atomic_write, csv_file, prove_writable
 from dam_sync.api.bootstrap import MEMORY_FOR_FILES, connect
 from dam_sync.api.job_file import job_of
+from dam_sync.api.service_notes import notes_about
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.inventory.gather import Inspection
 from dam_sync.engine.inventory.reading import Sampling
+from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError, DamSyncError, Rejected
 from dam_sync.model.inventory import Inventory, SideInventory
 from dam_sync.model.run_options import RunOptions
@@ -20,7 +22,6 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import instant_text
 from dam_sync.report.inventory import write_csv
 from dam_sync.report.inventory_page import inventory_html
-from dam_sync.report.sentences import about_counted_calls
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
 
@@ -49,18 +50,19 @@ async def inspect_job(path: Path | JobConfig, options: RunOptions, sample: str =
             else:
                 options.progress.target_calls = calls
             kind = job.source.kind if role == "source" else job.target.kind
-            not_moved = (options.connectors or discover())[kind].not_moved
-            found.append(await _inventory(Inspection(role, kind, service, not_moved, sampling, options)))
+            connector = (options.connectors or discover())[kind]
+            reads = Inspection(role, kind, service, connector.not_moved, sampling, options, not_used=connector.not_used)
+            found.append(await _inventory(reads, connector))
     ended = options.clock.now()
     return Inventory(job.name, instant_text(started), instant_text(ended), tuple(found))
 
 
-async def _inventory(side: Inspection) -> SideInventory:
+async def _inventory(side: Inspection, connector: Connector) -> SideInventory:
     """Raises what the service raises. A call that it refuses ends this command: there is no asset to set aside."""
     try:
         found = await side.run()
-        counted = about_counted_calls(await side.service.counted_calls())
-        return replace(found, notes=(*found.notes, *counted))
+        notes = await notes_about(side.role, connector, side.service, needed=False)
+        return replace(found, notes=(*found.notes, *(note.text for note in notes)))
     except Rejected as error:
         hint = error.within(hint=REFUSED.format(side.role)).hint
         at = {"service": error.service, "operation": error.operation, "asset": error.asset, "code": error.code}

@@ -14,7 +14,7 @@ from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run
 from dam_sync.api.given_up import settle_given_up
 from dam_sync.api.job_file import job_of
 from dam_sync.api.plans.plan_file import PLAN, write_plan
-from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_counted_calls, add_estimate
+from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate, add_service_notes
 from dam_sync.api.plans.planned_run import about_plan, follow, header_of, limit_left, plan_given, state_facts
 from dam_sync.api.processes.workers import execute_with, refuse_workers, workers_of
 from dam_sync.api.reports.asset_names import add_names
@@ -185,7 +185,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(sentences.about_fetches(files.fetched, files.fetched_size))
         report.notes.extend(sentences.about_no_links(context.pulls.obstacle))
         add_allowances(report, opened, options)
-        await add_counted_calls(report, opened)
+        await add_service_notes(report, opened, options)
         complete(report)
         if options.output is not None:
             header = await header_of(opened, context, state, report)

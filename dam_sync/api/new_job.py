@@ -154,7 +154,7 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
     yield from first_settings.about_options(suggested.undecided)
-    undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ())}
+    undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)
     yield from first_settings.about_doubtful([(line.target, line.why) for line in lines if line.score < DOUBTFUL])

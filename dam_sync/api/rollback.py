@@ -18,6 +18,7 @@ from dam_sync.api.jobs import RESUME_PAUSE, copy_state
 from dam_sync.api.reports.kept_reports import keep_rollback
 from dam_sync.api.reports.run_record import counting, keep_spent
 from dam_sync.api.reports.run_report import bare_report
+from dam_sync.api.service_notes import about_side_effects
 from dam_sync.api.stored_job import existing_store
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
@@ -188,7 +189,7 @@ class _Undoing:
         return report
 
     async def _notes(self, undoing: Rollback) -> list[str]:
-        notes = []
+        notes = about_side_effects(self.opened.job, self.options, "target") if undoing.counts[TRASHED] else []
         earlier = [each.id for each in await self.store.rollbacks() if rollback_of(each) == self.row.id]
         before = [number for number in earlier if number != self.context.run.id]
         if before:

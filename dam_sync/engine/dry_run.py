@@ -17,7 +17,7 @@ from dam_sync.model.errors import IntegrityError
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
-from dam_sync.model.probed import Account
+from dam_sync.model.probed import Account, Toggles
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
 from dam_sync.model.validator import NO_VALIDATOR, Validator
@@ -77,6 +77,9 @@ class DryTarget(Service):
 
     async def counted_calls(self) -> CountedCalls | None:
         return await self._target.counted_calls()
+
+    async def toggles(self, *, needed: bool = False) -> Toggles | None:
+        return await self._target.toggles(needed=needed)
 
     async def library(self) -> Library | None:
         return await self._target.library()

@@ -213,6 +213,8 @@ class Client:
                 if resolved.api or not request.asset:
                     raise
                 raise Rejected(problem.message, hint=problem.hint) from None  # a host that one asset's link leads to
+            if self._config.announced is not None and resolved.api and auth is not None:
+                self._dispatcher.keep_to_rate(self._config.announced(response.headers))
             location = response.headers.get("location", "")
             if not (response.status in _MOVED and location and request.method in _FOLLOWED):
                 return self._judged(request, resolved, prepared, response)

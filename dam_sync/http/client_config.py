@@ -10,6 +10,7 @@ import httpx
 from dam_sync.http.auth.base import Authenticator
 from dam_sync.http.bounds import CONNECT_SECONDS
 from dam_sync.http.error_rules import ErrorRule
+from dam_sync.http.rates.announced import AnnouncedRate
 from dam_sync.http.rates.shared import CredentialRate
 from dam_sync.http.retry import RetryAfter, standard
 from dam_sync.model.clock import Clock
@@ -31,6 +32,7 @@ class ClientConfig:
     attempts of one request; patience: seconds for all of them together. headers: sent with every API call.
     transport: used instead of the network; the caller closes it. rate: shared with other clients of this credential;
     calls_per_day: of all of them together. processes: that use the credential for one run. time, side: see `Context`.
+    announced: reads the limit that a response to a call with the credential announces; None: there is no such header.
     """
 
     service: str
@@ -55,6 +57,7 @@ class ClientConfig:
     processes: int = 1
     time: RunTime | None = None
     side: str = ""
+    announced: AnnouncedRate | None = None
 
     @classmethod
     def of(

@@ -151,6 +151,11 @@ class RequestDispatcher:
             _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
         return response
 
+    def keep_to_rate(self, per_second: float | None) -> None:
+        """Keep to this rate from now on, with everything that shares it; a higher one, or None, changes nothing."""
+        if per_second is not None:
+            self._limiter.lower_to(per_second)
+
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""
         if self._is_own:

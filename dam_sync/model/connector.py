@@ -13,7 +13,7 @@ from dam_sync.model.clock import Clock, SystemClock
 from dam_sync.model.errors import StillFetching
 from dam_sync.model.hosts import without_api_path
 from dam_sync.model.limits import Limits, OrphanRetention, Pace
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed, SideEffect
 from dam_sync.model.ports import Budget, CredentialStore, Transport
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import RunTime
@@ -97,6 +97,8 @@ class Connector:
     leaves: tuple[OrphanRetention, ...] = ()
     assumed_writes: tuple[AssumedWrite, ...] = ()
     not_moved: tuple[NotMoved, ...] = ()
+    not_used: tuple[NotUsed, ...] = ()
+    side_effects: tuple[SideEffect, ...] = ()
     api_paths: tuple[str, ...] = ()
     tenant_paths: tuple[str, ...] = ()
     former_paths: Mapping[str, str] = field(default_factory=dict)

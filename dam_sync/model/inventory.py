@@ -150,7 +150,7 @@ class SideInventory:
     """One library. total: assets by the service's own count; read: those whose values were read; trashed: listed as in
     the trash. reading: how the assets were chosen, as a sentence. whole: all assets were read. by_type, by_status,
     by_year: of the assets. undecided: what is left behind until an option of the job says what becomes of it, with what
-    to write. calls: API calls that this took."""
+    to write. calls: API calls that this took. not_used: parts of the API, with the reason."""
 
     role: str
     kind: str
@@ -176,6 +176,7 @@ class SideInventory:
     not_moved: tuple[LeftOut, ...]
     notes: tuple[str, ...] = ()
     undecided: tuple[tuple[str, str], ...] = ()
+    not_used: tuple[LeftOut, ...] = ()
     calls: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -12,12 +12,34 @@ from dam_sync.model.limits import MonthlyAllowance
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Something that is left behind until an option of the job says what becomes of it. part: of an asset; text: what
-    is left behind; hint: what to write to decide it, also to leave it behind."""
+    """Something that is left behind until an option of the job says what becomes of it. part: of an asset, None for
+    what concerns the account; text: what is left behind; hint: what to write to decide it, also to leave it behind."""
 
-    part: Feature
+    part: Feature | None
     text: str
     hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """An opt-in behavior that the service lists. requested: by the job; decides: what of this job depends on it, empty
+    if nothing is known to."""
+
+    name: str
+    description: str = ""
+    requested: bool = False
+    decides: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Toggles:
+    """The opt-in behaviors of a service. option: of the job, which requests them; unknown: requested ones that the
+    service does not list; unread: why its list cannot be read, empty if it was."""
+
+    option: str
+    offered: tuple[Toggle, ...] = ()
+    unknown: tuple[str, ...] = ()
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,6 @@ class Account:
 def undecided(source: Account, target: Account, able: Capabilities, versions: str) -> dict[str, tuple[Undecided, ...]]:
     """By role, what the operator of a job has to decide yet. able: what the source can do, because what it lacks needs
     no decision about the target; versions: the policy of the job."""
-    wanted = (one for one in target.undecided_as_target if able.reads(one.part))
+    wanted = (one for one in target.undecided_as_target if one.part is None or able.reads(one.part))
     moved = (one for one in wanted if one.part is not Feature.VERSIONS or versions == "all")
     return {"source": source.undecided_as_source, "target": tuple(moved)}

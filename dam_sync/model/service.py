@@ -23,7 +23,7 @@ from dam_sync.model.errors import NotFound, Unsupported
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
-from dam_sync.model.probed import Account
+from dam_sync.model.probed import Account, Toggles
 from dam_sync.model.schema import Schema
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json, Term
@@ -137,6 +137,11 @@ class Service(ABC):
     async def counted_calls(self) -> CountedCalls | None:
         """What the service counted of a monthly allowance, to be shown; one call at most, which is not counted. None if
         it counts nothing, or does not show it."""
+        return None
+
+    async def toggles(self, *, needed: bool = False) -> Toggles | None:
+        """The opt-in behaviors that the service lists, to be shown; one call. None if it has none. needed: also if no
+        option of this job depends on one, and then without a call."""
         return None
 
     async def library(self) -> Library | None:

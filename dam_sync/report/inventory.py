@@ -13,6 +13,7 @@ from dam_sync.model.inventory import (
     Distinct,
     FieldInventory,
     Inventory,
+    LeftOut,
     Risk,
     SideInventory,
     TermUse,
@@ -89,7 +90,8 @@ def tables_of(side: SideInventory) -> tuple[InventoryTable, ...]:
         ),
         _duplicates(side),
         _risks("unseen", "What the credential cannot see", side.unseen),
-        _left_out(side),
+        _left_out("not-moved", "What will not be moved", side.not_moved),
+        _left_out("not-used", "Parts of the API that are not used", side.not_used),
     )
     return tuple(table for table in made if table.rows)
 
@@ -258,10 +260,10 @@ def _risks(name: str, title: str, risks: Iterable[Risk]) -> InventoryTable:
     return InventoryTable(name, title, ("what", "number", "for example"), tuple(rows))
 
 
-def _left_out(side: SideInventory) -> InventoryTable:
-    rows = ((one.what, "" if one.number is None else f"{one.number:,}", one.why, one.where) for one in side.not_moved)
+def _left_out(name: str, title: str, left_out: Iterable[LeftOut]) -> InventoryTable:
+    rows = ((one.what, "" if one.number is None else f"{one.number:,}", one.why, one.where) for one in left_out)
     columns = ("what", "number", "why", "documented in")
-    return InventoryTable("not-moved", "What will not be moved", columns, tuple(rows), frozenset({"documented in"}))
+    return InventoryTable(name, title, columns, tuple(rows), frozenset({"documented in"}))
 
 
 def _use(term: TermUse) -> str:

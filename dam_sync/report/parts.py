@@ -239,7 +239,8 @@ class ReportedRisk:
 @dataclass(frozen=True, slots=True)
 class OpenOption:
     """Something that is left behind until an option of the job says what becomes of it. part: of an asset, as losses
-    name it; hint: what to write; assets: that lose it, as far as the run reads it."""
+    name it, empty for what concerns the account; hint: what to write; assets: that lose it, as far as the run reads
+    it."""
 
     side: str
     part: str

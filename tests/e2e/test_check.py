@@ -129,9 +129,12 @@ def test_a_mapping_without_a_marker(desk: Small) -> None:
 
 def test_diagnostics_of_the_mapping_are_reported_one_by_one_with_their_lines(desk: Small) -> None:
     mapped(desk, ("credit: {", "credits: {"), ("default: documents", "default: papers"))
-    rows = found(desk, 2)["FAULT"]
+    marks = found(desk, 2)
+    rows = marks["FAULT"]
     assert len(rows) == 2
     assert all(row["file"].endswith("mapping.yaml") and row["line"] > 1 for row in rows)
+    (missing,) = [row["message"] for row in marks["WARN"] if row["subject"] == "target schema"]
+    assert "1 field that it writes does not exist at the target: credits (" in missing
 
 
 def test_a_container_that_the_source_lacks(desk: Small) -> None:
@@ -294,8 +297,20 @@ def test_what_a_later_run_does_not_see_is_reported(tmp_path: Path) -> None:
 
 def test_what_an_option_has_to_decide_is_a_warning_until_it_does(tmp_path: Path) -> None:
     with small(tmp_path, photos(1), options="index_lag: 1") as job:
-        (row,) = [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
-        assert "older file versions are not written" in row["message"]
-        assert "version_policy: file_only" in row["hint"]
-        job.edit("index_lag: 1", "index_lag: 1, version_policy: none")
+        rows = [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
+        assert "older file versions are not written" in rows[0]["message"]
+        assert "version_policy: file_only" in rows[0]["hint"]
+        assert "monthly allowance" in rows[1]["message"]
+        assert "calls_per_month: N" in rows[1]["hint"]
+        job.edit("index_lag: 1", "index_lag: 1, version_policy: none, calls_per_month: null")
         assert not [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
+
+
+def test_a_toggle_that_the_service_does_not_list_is_a_warning(tmp_path: Path) -> None:
+    with small(tmp_path, photos(1), options="toggles: conflicted-upload-type") as job:
+        (row,) = [row for row in found(job, code=0)["WARN"] if row["subject"] == "target toggles"]
+        assert "lists no opt-in behavior conflicted-upload-type" in row["message"]
+        assert "did you mean conflicted-upload-metadata-type?" in row["hint"]
+        job.ran("inspect", "--no-progress", code=0).says(
+            "opt-in behavior conflicted-upload-metadata-type, not requested"
+        )

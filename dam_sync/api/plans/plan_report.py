@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from dam_sync.api.bootstrap import ConnectedJob
 from dam_sync.api.plans.duration import PlannedTime, Speed, disk_of, estimate_notes, estimate_of
+from dam_sync.api.service_notes import about_side_effects
 from dam_sync.engine.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.shared import month_after
 from dam_sync.model.run_options import RunOptions
@@ -39,11 +40,13 @@ def add_estimate(report: Report, opened: ConnectedJob, files: DryFiles, span: Pl
     report.notes.extend(estimate_notes(files, target, report.estimate))
 
 
-async def add_counted_calls(report: Report, opened: ConnectedJob) -> None:
-    """Add what the services counted of monthly allowances. Asked after the plan, whose calls are those of its run."""
+async def add_service_notes(report: Report, opened: ConnectedJob, options: RunOptions) -> None:
+    """Add what the services counted of monthly allowances, and what a migration causes besides. Asked after the plan,
+    whose calls are those of its run."""
     for role, service in (("source", opened.source), ("target", opened.target)):
         for text in sentences.about_counted_calls(await service.counted_calls()):
             report.notes.append(f"{role}: {text}")
+    report.notes.extend(about_side_effects(opened.job, options, "source", "target"))
 
 
 def add_allowances(report: Report, opened: ConnectedJob, options: RunOptions) -> None:

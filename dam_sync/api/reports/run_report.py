@@ -144,7 +144,7 @@ def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> lis
     return [
         OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
         for side, parts in found.items()
-        for one, part in ((one, one.part.name.lower()) for one in parts)
+        for one, part in ((one, one.part.name.lower() if one.part is not None else "") for one in parts)
     ]
 
 

@@ -21,7 +21,6 @@ from dam_sync.emulators.kit.bodies import header_of, pieces_of, query_of
 from dam_sync.emulators.kit.environment import Json
 
 BODY_MOST = 10 << 20  # of the gateway
-RATE_HEADERS = ((b"x-ratelimit-limit", b"60000"), (b"x-ratelimit-reset", b"60"))
 TICK_SECONDS = 0.1
 MEAN = 0.27
 MEAN_SECONDS: Mapping[str, float] = {  # wire D 8
@@ -192,6 +191,7 @@ class Gate:
     def __init__(self, app: ASGIApp, tenant: Tenant, options: Options) -> None:
         self._app, self._world, self._options = app, tenant.world, options
         self._taken: deque[float] = deque()
+        self._announced = (b"x-ratelimit-limit", str(options.announced).encode()), (b"x-ratelimit-reset", b"60")
         self._ticker = Ticker(tenant)
         tenant.wake = self._ticker.wake
 
@@ -203,7 +203,7 @@ class Gate:
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *RATE_HEADERS]}
+                message = {**message, "headers": [*message["headers"], *self._announced]}
             await send(message)
 
         if self._full():

@@ -63,6 +63,7 @@ _COUNTS = (
     "members",
     "actions",
     "requests",
+    "announced",
 )
 
 
@@ -71,7 +72,8 @@ class Options:
     """What `emulator(options=…)` takes; an unknown name or variant is refused with ValueError.
 
     variant: names of VARIANTS with commas, or `second` for every second reading of wire D 15. rate: calls a second,
-    None for no limit; retry_after: whether 429 says when. In seconds: lag (the index behind the store), processing (of
+    None for no limit; retry_after: whether 429 says when; announced: so many calls in 60 seconds, says every response,
+    whatever is refused (wire D 7). In seconds: lag (the index behind the store), processing (of
     a file), apply_lag, bulk_lag, lives of links. In bytes: part, multipart_least, put_most, page_most (of a response),
     text_content (extracted from each file). window: `from + limit` at most. members: of a collection at most.
     users: more users, each with username, password, permissions by name (all), templates (names of security templates
@@ -86,6 +88,7 @@ class Options:
     variant: str = ""
     rate: float | None = None
     retry_after: bool = True
+    announced: int = 60_000
     lag: float = 2.0
     processing: float = 1.0
     apply_lag: float = 0.0

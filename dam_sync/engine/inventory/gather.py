@@ -26,7 +26,7 @@ from dam_sync.model.inventory import (
     SideInventory,
     VocabularyInventory,
 )
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Field, Schema
@@ -37,7 +37,7 @@ READING, LISTING = "reading the {}", "reading vocabularies and containers of the
 
 @dataclass(slots=True)
 class Inspection:
-    """Reads one side. kind: of its connector; not_moved: what that says."""
+    """Reads one side. kind: of its connector; not_moved, not_used: what that says."""
 
     role: str
     kind: str
@@ -46,6 +46,7 @@ class Inspection:
     sampling: Sampling
     options: RunOptions
     notes: list[str] = field(default_factory=list)
+    not_used: Sequence[NotUsed] = ()
 
     async def run(self) -> SideInventory:
         """The inventory. Raises what the service raises for its account, its schema and its listing; vocabularies,
@@ -90,6 +91,7 @@ class Inspection:
             rights=tally.rights.risks(),
             unseen=tuple(self._unseen(account, reader, tally, total)),
             not_moved=tuple(self._left_out(counts)),
+            not_used=tuple(LeftOut(one.what, one.why, one.where) for one in self.not_used),
             notes=(*self.notes, *reader.notes, *counts.notes, *made.notes()),
             undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
             calls=dict(self.service.calls),
@@ -214,7 +216,7 @@ class Inspection:
 
     def _left_out(self, counts: Counts) -> Iterator[LeftOut]:
         for one in self.not_moved:
-            if one.way in ("both", self.role):
+            if one.concerns(self.role):
                 yield LeftOut(one.what, one.why, one.where, counts.not_moved.get(one.counted))
 
 

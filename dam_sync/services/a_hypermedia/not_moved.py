@@ -1,8 +1,8 @@
-"""What service A may hold and dam-sync does not move; sections are those of spec 000."""
+"""What service A may hold or offer and dam-sync does not move or use; sections are those of spec 000."""
 
 from __future__ import annotations
 
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed, SideEffect
 
 TRASHED, BASKETS = "trashed", "baskets"
 
@@ -57,5 +57,47 @@ NOT_MOVED = (
         "no call lists the types",
         "Endpoints, Attachments, relations",
         "target",
+    ),
+    NotMoved(
+        "accounts of users and groups, and who belongs to a group", "people are managed in each tenant", "Users, groups"
+    ),
+    NotMoved(
+        "addresses of the resizing service in web pages",
+        "no document shows how they are made, so `redirects` does not translate them",
+        "What the service does, Picker web component",
+        "source",
+    ),
+    NotMoved(
+        "share templates with the domains they allow, wikis, properties of the instance",
+        "they are settings of the tenant",
+        "Endpoints, Sharing, Administration",
+    ),
+    NotMoved(
+        "forms, fields, closed lists, labels, statuses",
+        "no call creates them: `check` names those that the mapping writes and the target lacks, to be made there "
+        "first",
+        "Endpoints, Metadata schema, Statuses, labels",
+        "target",
+    ),
+)
+
+NOT_USED = (
+    NotUsed(
+        "exports, download requests, contact sheets",
+        "they pack or convert files for people; originals are read one by one by `/download-express`",
+        "Endpoints, Downloads, exports",
+    ),
+    NotUsed(
+        "bulk jobs over many media", "each media is written and read back by itself", "Endpoints, Selections, bulk"
+    ),
+    NotUsed("embeddings", "their purpose is not documented", "Endpoints, Embeddings"),
+)
+
+SIDE_EFFECTS = (
+    SideEffect(
+        "writing may make the service send notification e-mails to its users",
+        "no document says when: ask the administrator of the tenant to switch them off for the time of the migration; "
+        "`PUT /api/public/notifications/{email}`, which dam-sync never calls, does so for one address",
+        "Events",
     ),
 )

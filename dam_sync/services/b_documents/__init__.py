@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.model.connector import Connector
 from dam_sync.model.service import Service
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.not_moved import NOT_MOVED
+from dam_sync.services.b_documents.not_moved import NOT_MOVED, NOT_USED
 from dam_sync.services.b_documents.options import AUTH, DocumentsOptions
 
 
@@ -25,5 +25,6 @@ CONNECTOR = Connector(
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
     not_moved=NOT_MOVED,
+    not_used=NOT_USED,
     api_paths=facts.API_PATHS,
 )

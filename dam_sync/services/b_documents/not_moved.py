@@ -1,8 +1,8 @@
-"""What service B may hold and dam-sync does not move; sections are those of spec 001, service B."""
+"""What service B may hold or offer and dam-sync does not move or use; sections are those of spec 001, service B."""
 
 from __future__ import annotations
 
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed
 
 TRASHED, FOLDERISH, LOCKED, PROXIES = "trashed", "folderish", "locked", "proxies"
 
@@ -56,4 +56,28 @@ NOT_MOVED = (
         "target",
     ),
     NotMoved("repositories other than the one of the job", "a job has one repository", "Addresses"),
+    NotMoved(
+        "accounts of users and groups, and who belongs to a group", "people are managed in each tenant", "Users, groups"
+    ),
+    NotMoved(
+        "document types, schemas, facets, directories",
+        "the API only reads them: `check` names what the mapping writes and the target lacks, to be made there first",
+        "Endpoints, Schema",
+        "target",
+    ),
+)
+
+NOT_USED = (
+    NotUsed(
+        "bulk actions of the server",
+        "they apply one change to all results of a query; each document gets values of its own, each accounted for",
+        "Endpoints, Bulk actions",
+    ),
+    NotUsed(
+        "direct upload to object storage",
+        "it needs temporary credentials for a bucket of the server; files go through upload batches",
+        "Upload flow",
+    ),
+    NotUsed("CMIS and WebDAV as ways to documents", "the REST API has all that is moved", "What the service does"),
+    NotUsed("management calls", "they are for administrators of the server", "Endpoints, Management"),
 )

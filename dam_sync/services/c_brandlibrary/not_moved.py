@@ -1,8 +1,8 @@
-"""What service C may hold and dam-sync does not move; sections are those of spec 001, service C."""
+"""What service C may hold or offer and dam-sync does not move or use; sections are those of spec 001, service C."""
 
 from __future__ import annotations
 
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed, SideEffect
 
 LIBRARIES, VIEW_ONLY = "libraries", "view_only"
 
@@ -56,4 +56,39 @@ NOT_MOVED = (
     NotMoved("views, downloads, the history of assets", "no call returns them", "Not exposed", "source"),
     NotMoved("permissions and invitations", "people are managed in each tenant", "Endpoints, Users"),
     NotMoved("share links, portals, brand guides, search filters", "no call returns their content", "Not exposed"),
+    NotMoved(
+        "custom CDN names, and links by file name on the CDN",
+        "support activates them, and no call returns them",
+        "Downloads, Delivery",
+        "source",
+    ),
+    NotMoved(
+        "priority and position of fields, position of labels",
+        "the order of fields is a setting of the library",
+        "Resources, Custom field key",
+    ),
+    NotMoved(
+        "fields, their allowed values, sections",
+        "of these only the field of the marker is created: `check` names those that the mapping writes and the target "
+        "lacks, to be made there first",
+        "Endpoints, Custom field keys, Sections",
+        "target",
+    ),
+)
+
+NOT_USED = (
+    NotUsed(
+        "the data connector",
+        "a paid copy of the library in a data warehouse, renewed every night: the API shows what is there now; events, "
+        "share links and user activity are only there",
+        "What the service does, Resources, Data connector tables",
+    ),
+)
+
+SIDE_EFFECTS = (
+    SideEffect(
+        "what is hidden, expires or is removed may stay readable by its CDN links for up to 24 hours",
+        "no call ends that sooner: where it must not be, hide it a day earlier, or ask support to empty the CDN",
+        "Downloads, Delivery",
+    ),
 )

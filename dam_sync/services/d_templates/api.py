@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from dam_sync.http.auth.session import SessionLogin
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.error_rules import explanation
 from dam_sync.http.interpreting import interprets_response
+from dam_sync.http.rates.announced import calls_per_second
 from dam_sync.http.redaction import excerpt, hide
 from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Context
@@ -60,15 +61,13 @@ class TemplatesApi:
     def open(cls, context: Context) -> TemplatesApi:
         """Raises ConfigError for a URL, option or credential that cannot be used."""
         options: TemplatesOptions = context.options
-        rate = context.calls_per_second
         limits = context.limited(facts.LIMITS)
-        pace = limits.pace.with_concurrency(context.concurrency)
-        pace = replace(pace, per_second=rate, storage_at_once=max(1, pace.at_once // 2))
-        kept = replace(pace, per_second=rate or facts.RATE)
-        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
+        pace = context.paced(limits.pace)
+        pace = replace(pace, storage_at_once=max(1, pace.at_once // 2))
+        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
         json = "application/json"  # of every call: wire D 1.2 marks it as required on several that have no body
         headers = {"X-API-Key": context.auth.api_key, "Accept": json, "Content-Type": json}
-        wiring = replace(wiring, headers=headers)
+        wiring = replace(wiring, headers=headers, announced=announced)
         limits = replace(limits, pace=pace, lag=timedelta(seconds=options.index_lag))
         host = urlsplit(context.base_url).netloc
         return cls(Client(wiring), context.clock, options, limits, host, context.credentials, context.shared)
@@ -110,6 +109,11 @@ class TemplatesApi:
         if first:
             return await poll_until(self.clock, ask, seconds, pauses)
         return await poll_until(self.clock, ask, seconds, pauses[1:], delay=pauses[0])
+
+
+def announced(headers: Mapping[str, str]) -> float | None:
+    """The calls per second that a response announces (assumption 28)."""
+    return calls_per_second(headers.get(facts.RATE_CALLS, ""), headers.get(facts.RATE_SECONDS, ""))
 
 
 @interprets_response

@@ -22,6 +22,7 @@ SEARCH_PAGE = 100  # wire D 2.2: keyword search, at most 100
 SEARCH_REACH = 10_000  # spec 002, Limits, Service D: search result window
 COLLECTION_PAGE = 50  # wire D 2.6: default 50, `from` in steps of it
 RATE = 20.0  # wire D 7: no limit shown for the main API, 20 calls/s assumed prudent
+RATE_CALLS, RATE_SECONDS = "x-ratelimit-limit", "x-ratelimit-reset"  # spec 002, Limits, Service D: seen on a 401
 AT_ONCE = 16  # wire D 7: 16 in flight
 SINGLE_BYTES = 104_857_600  # spec 002, Limits, Service D: 100 MB or less needs no completion; wire D 6.1
 PART_BYTES = 104_857_600  # spec 002, Limits, Service D: parts of 100 MB, fixed; wire D 6.1
@@ -110,8 +111,8 @@ HYPHENED = {"placed_graphic": "placed-graphic"}  # wire D 3.4: both spellings ar
 BOUNDS = PartBounds(preferred=PART_BYTES, least=PART_BYTES, most=PART_BYTES, count=MOST_PARTS, at_once=1)
 LIMITS = Limits(
     page=PAGE,
-    # spec 002, Limits: rate not shown
-    pace=Pace(per_second=None, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2, most_at_once=MOST_LEARNED),
+    # spec 002, Limits: rate not shown, and a lower one that responses announce is kept to
+    pace=Pace(per_second=RATE, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2, most_at_once=MOST_LEARNED),
     single_bytes=SINGLE_BYTES,
     parts=BOUNDS,
     lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),
@@ -232,6 +233,12 @@ ASSUMPTIONS = (
     Assumption(25, "linkType is read with hyphen or underscore and written with underscore, then with hyphen", "3.4"),
     Assumption(26, "a dropdown of two values, yes and no, is a flag", "5.3"),
     Assumption(27, "the content-intelligence interface is not asked: the main one is complete for assets", "13"),
+    Assumption(
+        28,
+        "x-ratelimit-limit calls may be sent within x-ratelimit-reset seconds: a limit below ours is kept to, others "
+        "change nothing",
+        "7",
+    ),
 )
 
 ASSUMED_WRITES = (

@@ -1,8 +1,9 @@
-"""What service D may hold and dam-sync does not move; sections are those of spec 002, service D."""
+"""What service D may hold or offer and dam-sync does not move or use; sections are those of spec 002, service D."""
 
 from __future__ import annotations
 
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed
+from dam_sync.services.d_templates import facts
 
 TRASHED, REQUESTS = "trashed", "requests"
 
@@ -47,5 +48,47 @@ NOT_MOVED = (
         "no call sets them: map them to attributes of the tenant",
         "Resources, Asset",
         "target",
+    ),
+    NotMoved(
+        "accounts of users and groups, and who belongs to a group",
+        "people are managed in each tenant",
+        "Endpoints, Users",
+    ),
+    NotMoved(
+        "attributes, metadata templates, vocabularies, cascades, tables, security templates",
+        "only values are added to vocabularies: `check` names what the mapping writes and the target lacks, to be made "
+        "there first",
+        "Endpoints, Metadata templates, Attributes, groups",
+        "target",
+    ),
+)
+
+NOT_USED = (
+    *(
+        NotUsed(
+            f"the deprecated API v1 (URLs with `{path}`)",
+            f"its support ended on 2026-07-31; a job file with such a URL is refused: {advice}",
+            "What the service does, Addresses",
+        )
+        for path, advice in facts.FORMER_PATHS.items()
+    ),
+    NotUsed(
+        "bulk edit (`PATCH /asset`)",
+        "it is asynchronous, no call shows how it ended, and it leaves a collection behind: each asset is changed by a "
+        "call of its own",
+        "Endpoints, Assets",
+    ),
+    NotUsed("CDN pull zones", "they are documented as not yet released", "Endpoints, CDN"),
+    NotUsed(
+        "ending a session (`DELETE /auth/token`)",
+        "no document says whether it ends other sessions of the same user, which another process may be using; access "
+        "tokens end within an hour, and the refresh token, held in memory only, within 30 days",
+        "Authentication",
+    ),
+    NotUsed("impersonation", "it is deprecated; each job has its own user", "Endpoints, Authentication"),
+    NotUsed(
+        "OAuth, Basic and header credentials of webhook endpoints",
+        "deliveries are proved by their signature",
+        "Events",
     ),
 )

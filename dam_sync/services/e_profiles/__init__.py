@@ -5,7 +5,7 @@ from __future__ import annotations
 from dam_sync.model.connector import Connector
 from dam_sync.model.service import Service
 from dam_sync.services.e_profiles import facts
-from dam_sync.services.e_profiles.not_moved import NOT_MOVED
+from dam_sync.services.e_profiles.not_moved import NOT_MOVED, NOT_USED, SIDE_EFFECTS
 from dam_sync.services.e_profiles.options import AUTH, ProfilesOptions
 
 
@@ -26,6 +26,8 @@ CONNECTOR = Connector(
     leaves=facts.LEAVES,
     assumed_writes=facts.ASSUMED_WRITES,
     not_moved=NOT_MOVED,
+    not_used=NOT_USED,
+    side_effects=SIDE_EFFECTS,
     api_paths=facts.API_PATHS,
     tenant_paths=facts.TENANT_PATHS,
 )

@@ -83,7 +83,13 @@ EXPAND_LINKS = f"{EXPAND},{EMBEDS}"  # wire E 3.1: 30 KB an asset, so only where
 EXPAND_VERSIONS = "file_properties"  # wire E 3.3
 TOKEN_PATH = "/v2/oauth/access-token"  # spec 002, Authentication, Service E
 COUNTED = ("report_start_timestamp", "report_end_timestamp")  # the time that the counter of calls covers (wire E 1.4)
+TOGGLES = "GET /v2/toggles"
 TOGGLE_HEADER = "X-Vendor-Api-Toggle"  # spec 002, What the service does, Service E
+TOGGLES_DECIDE = {  # wire E 6.7: by toggle, what of a job with file versions it decides
+    "conflicted-upload-metadata-type": "which metadata type an asset has after a new file version"
+}
+RATE_HEADER = "x-ratelimit-limit"  # spec 002, Limits, Service E: `50/second` was seen
+RATE_UNITS = {"second": "1", "minute": "60", "hour": "3600"}  # in seconds
 
 POLICIES = ("none", "file_only", "file_and_information")  # wire E 6.7
 VERSIONING = frozenset({"file_only", "file_and_information"})
@@ -313,6 +319,9 @@ ASSUMPTIONS = (
         31,
         "a file may be fetched from its `url` before the response, within 10 minutes and a second for each MB",
         "6.2",
+    ),
+    Assumption(
+        32, "opt-in behaviors are listed with name and description, and a requested one that is not has no effect", "10"
     ),
 )
 

@@ -1,8 +1,8 @@
-"""What service E may hold and dam-sync does not move; sections are those of spec 002, service E."""
+"""What service E may hold or offer and dam-sync does not move or use; sections are those of spec 002, service E."""
 
 from __future__ import annotations
 
-from dam_sync.model.not_moved import NotMoved
+from dam_sync.model.not_moved import NotMoved, NotUsed, SideEffect
 
 TRASHED, ARCHIVED, SHARED, GLOBAL = "trashed", "archived", "shared_collections", "global_collections"
 
@@ -50,5 +50,40 @@ NOT_MOVED = (
         "an upload profile decides it once",
         "Metadata schema",
         "target",
+    ),
+    NotMoved(
+        "accounts of users, roles and groups", "the API does not manage them", "What the service does, Not exposed"
+    ),
+    NotMoved(
+        "metadata fields, metadata types, upload profiles, asset groups",
+        "only values are added to vocabularies: `check` names what the mapping writes and the target lacks, to be made "
+        "there first",
+        "What the service does, Not exposed",
+        "target",
+    ),
+)
+
+NOT_USED = (
+    NotUsed(
+        "the filter `monitored_metadata_fields` of webhooks",
+        "a change of any field matters",
+        "Events",
+    ),
+    NotUsed("the read-only MCP server", "it is for assistants", "What the service does"),
+    NotUsed("the embedded search", "it is a page for people", "Endpoints, Embedded search UI"),
+    NotUsed("orders and conversions", "originals are read by their download links", "Endpoints, Delivery"),
+    NotUsed(
+        "revoking access tokens",
+        "another process may be using them, and they end by themselves",
+        "Authentication",
+    ),
+)
+
+SIDE_EFFECTS = (
+    SideEffect(
+        "each original that is read counts as a download in the analytics of the tenant",
+        "no call avoids that: compare figures of use only up to the day on which the migration begins",
+        "wire E 4, `_links.download`",
+        "source",
     ),
 )

@@ -18,7 +18,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, MonthlyAllowance
-from dam_sync.model.probed import Account, Undecided
+from dam_sync.model.probed import Account, Toggle, Toggles, Undecided
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
@@ -34,6 +34,7 @@ UNREAD_ATTACHMENTS = Undecided(
     "`options: {attachments: on}` of the source reads them, with one more call per asset; `off` leaves them behind",
 )
 PRIVATE = "collections are made as private ones: nobody but the user of the job sees them"
+UNBOUNDED = "API calls beyond the monthly allowance of the account are billed, and no allowance is kept to"
 NO_VERSIONS = Undecided(
     Feature.VERSIONS,
     "older file versions are not written, because the option version_policy of the target is not set",
@@ -160,8 +161,8 @@ class ProfilesPart(HttpService):
             notes=self._notes(hits),
             as_source=self._notes_as_source(archives),
             as_target=(PRIVATE,),
-            undecided_as_source=self._unset("attachments", UNREAD_ATTACHMENTS),
-            undecided_as_target=self._unset("version_policy", NO_VERSIONS),
+            undecided_as_source=(*self._unset("attachments", UNREAD_ATTACHMENTS), *self._unbounded("source")),
+            undecided_as_target=(*self._unset("version_policy", NO_VERSIONS), *self._unbounded("target")),
             allowance=allowance,
         )
 
@@ -206,6 +207,20 @@ class ProfilesPart(HttpService):
                 return None
         return self._counted
 
+    async def toggles(self, *, needed: bool = False) -> Toggles | None:
+        """See `Service.toggles`: a job depends on those that it requests, and on those about file versions if it writes
+        them (wire E 6.7, 10)."""
+        options, option = self.api.options, "toggles"
+        decides = facts.TOGGLES_DECIDE if options.versioning else {}
+        if needed and not (options.toggles or decides):
+            return None
+        try:
+            listed = wire.toggles_of(await self.api.get(facts.TOGGLES, "/v2/toggles"))
+        except (ContractBroken, Denied, Rejected, Transient) as error:
+            return Toggles(option, unread=str(error))
+        offered = (Toggle(name, text, name in options.toggles, decides.get(name, "")) for name, text in listed.items())
+        return Toggles(option, tuple(offered), tuple(name for name in options.toggles if name not in listed))
+
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
         tenant, options, now = await self.tenant.load(), self.api.options, self.api.client.decision_time()
@@ -215,6 +230,14 @@ class ProfilesPart(HttpService):
 
     def _notes_as_source(self, archives: bool) -> tuple[str, ...]:
         return ("there are archived assets; telling them apart costs one more call for each slice",) * archives
+
+    def _unbounded(self, role: str) -> tuple[Undecided, ...]:
+        """That calls beyond an allowance are billed, which nothing stops before the job says so (spec 002, Limits)."""
+        hint = (
+            f"`options: {{calls_per_month: N}}` of the {role} stops a run before it exceeds what is left of N calls; "
+            "`null` decides that no allowance is kept to"
+        )
+        return self._unset("calls_per_month", Undecided(None, UNBOUNDED, hint))
 
     def _unset(self, option: str, left: Undecided) -> tuple[Undecided, ...]:
         """What is left behind because the job does not say otherwise."""

@@ -26,11 +26,13 @@ def test_a_plan_says_of_its_target_what_the_run_will_say(tmp_path: Path) -> None
     for report in (planned, done):
         assert any(PRIVATE in note for note in report["notes"])
         assert not any("version_policy" in note for note in report["notes"]), "a note needs no decision"
-        (open_,) = report["undecided"]
+        open_, calls = report["undecided"]
         assert (open_["side"], open_["part"], open_["assets"]) == ("target", "versions", 0)
         assert "version_policy of the target is not set" in open_["text"]
-        (risk,) = [risk for risk in report["risks"] if risk["kind"] == "option"]
-        assert risk["level"] == "low", "no asset has older versions"
+        assert (calls["side"], calls["part"], calls["assets"]) == ("target", "", 0)
+        assert "monthly allowance" in calls["text"]
+        levels = [risk["level"] for risk in report["risks"] if risk["kind"] == "option"]
+        assert levels == ["low", "low"], "no asset has older versions"
         assert not [risk for risk in report["risks"] if risk["kind"] in ("time", "irreversible")], "nothing to decide"
     text = page.read_text("utf-8")
     decisions = text[text.index('id="decisions"') : text.index('id="mapping"')]

@@ -200,3 +200,22 @@ def test_endpoints_come_by_50_with_5_to_100_characters(api: Api, letters: int, g
 def test_a_receiver_has_30_seconds_and_a_message_27_hours() -> None:
     assert deliveries.ACK_SECONDS == 30
     assert 27 * 3600 <= sum(webhooks.RETRIES) <= 28 * 3600
+
+
+async def test_a_lower_rate_that_responses_announce_is_respected_and_the_usual_one_changes_nothing(tmp_path: Path) -> None:
+    kept = {}
+    for announced in (60_000, 600, 0, 11):
+        one = started("d_templates", SCHEMA, tmp_path / str(announced), rate=None, announced=announced)
+        try:
+            service = one.connect()
+            await service.probe()
+            kept[announced] = service.measured_pace.pace.per_second
+        finally:
+            await one.disconnect()
+            one.served.stop()
+    assert kept == {60_000: facts.RATE, 600: 10.0, 0: facts.RATE, 11: facts.RATE}
+    assert facts.LIMITS.pace.per_second == facts.RATE
+    with served(schema_rows()) as api:
+        refused = api.bare.get(f"{api.served.url}/v1/user")
+        assert refused.status_code == 401 or refused.status_code == 403
+        assert (refused.headers["x-ratelimit-limit"], refused.headers["x-ratelimit-reset"]) == ("60000", "60")

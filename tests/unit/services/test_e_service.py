@@ -30,7 +30,8 @@ from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import Term
 from dam_sync.report.sentences import about_counted_calls
-from dam_sync.services.e_profiles import CONNECTOR
+from dam_sync.services.e_profiles import CONNECTOR, facts
+from dam_sync.services.e_profiles.codec.wire import toggles_of
 from tests.support.network.altered_transport import AlteredTransport
 from tests.support.services.connected_e import START, TOKEN, Open, asset, consent, serving
 from tests.support.services.connections import Bytes, body, entries
@@ -97,6 +98,68 @@ async def test_a_counter_that_cannot_be_read_is_not_missed_without_the_option(op
     tenant.faults.add([{"match": "GET /v2/usage/api", "do": "status:403", "times": 1}])
     assert await tenant.connect().counted_calls() is None
     assert about_counted_calls(None) == []
+
+
+async def test_an_allowance_is_to_be_decided_until_the_option_is_there(opened: Open) -> None:
+    tenant = opened(asset(1))
+    for role in ("source", "target"):
+        account = await tenant.connect(attachments=False).probe()
+        (left,) = [one for one in account.undecided_as(role) if one.part is None]
+        assert "monthly allowance" in left.text
+        assert f"of the {role}" in left.hint
+        for decided in (None, 50_000):
+            account = await tenant.connect(calls_per_month=decided).probe()
+            assert all(one.part is not None for one in account.undecided_as(role))
+
+
+async def test_opt_in_behaviors_are_listed_with_what_the_job_requests(opened: Open) -> None:
+    tenant = opened(asset(1))
+    found = await tenant.connect(toggles="conflicted-upload-metadata-type, later", version_policy="none").toggles()
+    assert found is not None
+    (one,) = found.offered
+    assert (one.name, one.requested, one.decides) == ("conflicted-upload-metadata-type", True, "")
+    assert one.description
+    assert (found.option, found.unknown, found.unread) == ("toggles", ("later",), "")
+
+
+async def test_opt_in_behaviors_are_asked_for_only_if_the_job_depends_on_one(opened: Open) -> None:
+    tenant = opened(asset(1))
+    asked = tenant.world.api_calls
+    assert await tenant.connect(version_policy="none").toggles(needed=True) is None
+    assert not asked["GET /v2/toggles"]
+    found = await tenant.connect(version_policy="file_only").toggles(needed=True)
+    assert found is not None
+    assert ["metadata type" in one.decides for one in found.offered] == [True]
+    assert asked["GET /v2/toggles"] == 1
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_list_of_opt_in_behaviors_that_cannot_be_read_is_reported(opened: Open, status: int) -> None:
+    tenant = opened(asset(1))
+    tenant.faults.add([{"match": "GET /v2/toggles", "do": f"status:{status}", "times": 1}])
+    found = await tenant.connect(toggles="later").toggles(needed=True)
+    assert found is not None
+    assert str(status) in found.unread
+    assert (found.offered, found.unknown) == ((), ())
+
+
+@pytest.mark.parametrize("reply", [{"toggles": 1}, [1], [{"description": "no name"}], [{"name": ["x"]}], "text", None])
+def test_a_list_of_opt_in_behaviors_of_another_shape_is_refused(reply: object) -> None:
+    with pytest.raises(ContractBroken):
+        toggles_of(reply)
+
+
+def test_names_and_descriptions_of_opt_in_behaviors_have_a_bound() -> None:
+    ((name, text),) = toggles_of([{"name": "n" * 5_000, "description": "d" * 5_000}]).items()
+    assert (len(name), len(text)) == (100, 300)
+    assert toggles_of({"items": [{"name": "plain"}]}) == {"plain": ""}
+
+
+async def test_the_rate_that_responses_announce_is_respected_if_it_is_lower(opened: Open) -> None:
+    for rate, kept in ((5, 5.0), (1_000, facts.SELF_THROTTLE)):
+        service = opened(asset(1), rate=rate).connect()
+        await service.probe()
+        assert service.measured_pace.pace.per_second == kept
 
 
 async def test_without_a_counter_an_allowance_is_an_error_of_the_job(opened: Open) -> None:

@@ -12,6 +12,7 @@ from dam_sync.aio.just_read import JustRead
 from dam_sync.http.auth.base import Bearer, HeaderAuth, RotatingToken, TokenAsBasic
 from dam_sync.http.client import Client, ClientConfig, Request, Response
 from dam_sync.http.dates import http_date, parse_timestamp
+from dam_sync.http.rates.announced import calls_per_second
 from dam_sync.http.retry import standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Context
@@ -50,7 +51,8 @@ class ProfilesApi:
         auth = authenticator_of(context)
         wiring = ClientConfig.of(context, facts.NAME, auth, facts.RULES, limits.pace)
         bases = {**wiring.bases, "tenant": _tenant_url(context)}
-        client = Client(replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers))
+        wiring = replace(wiring, bases=bases, retry_after=retry_after, headers=options.headers, announced=announced)
+        client = Client(wiring)
         read = JustRead[Json](context.clock)
         urls, only = _tenant_url(context), context.read_only
         tells = only and not context.planning
@@ -141,6 +143,12 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         server_time = http_date(headers.get("date", "")) or now
         return min(facts.RESET_MOST, max(0.0, (reset - server_time).total_seconds()))
     return standard(headers, now)
+
+
+def announced(headers: Mapping[str, str]) -> float | None:
+    """The calls per second that a response announces, as in `50/second`; None for another form."""
+    calls, _, unit = headers.get(facts.RATE_HEADER, "").partition("/")
+    return calls_per_second(calls.strip(), facts.RATE_UNITS.get(unit.strip(), ""))
 
 
 def _without_tags(request: Request) -> Request:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlsplit
 
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.http.redaction import excerpt
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Loss, Revision
 from dam_sync.model.errors import ContractBroken, IntegrityError, Rejected
 from dam_sync.model.mistyped import size_of_file
@@ -21,6 +22,7 @@ from dam_sync.services.e_profiles.codec.values import decode, encode
 from dam_sync.services.e_profiles.facts import LAG, LINK_RESERVE
 
 FRESH = "~fresh"  # behind the revision of an asset that was changed a moment before it was read
+TOGGLE_NAME, DESCRIPTION = 100, 300  # characters that are shown
 DOCUMENT = "document:"  # before the id of an attached document in a file's id
 
 # -- listings ----------------------------------------------------------------------------------------------------------
@@ -289,6 +291,17 @@ def items_of(reply: Json) -> list[Json]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ContractBroken("a list response has no `items`")
     return rows
+
+
+@interprets_response
+def toggles_of(reply: Json) -> dict[str, str]:
+    """The opt-in behaviors of a tenant with their descriptions (assumption 32). Raises ContractBroken."""
+    found = {}
+    for row in items_of(reply):
+        if not (name := member_text(row, "name")):
+            raise ValueError("an opt-in behavior has no name")
+        found[excerpt(name, TOGGLE_NAME)] = excerpt(member_text(row, "description"), DESCRIPTION)
+    return found
 
 
 @interprets_response
