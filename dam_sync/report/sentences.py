@@ -313,6 +313,17 @@ def about_uncompared(number: int) -> list[str]:
     ]
 
 
+def about_enlarged(number: int) -> list[str]:
+    """Links to previews of which the target has none."""
+    if not number:
+        return []
+    one, several = "link to a preview becomes", "links to previews become"
+    return [
+        f"{counted(number, one, several)} the file itself, because the target shows no preview of the asset that is "
+        "not cropped and says its width: pages would load the whole file"
+    ]
+
+
 def about_linked(number: int) -> list[str]:
     """Target assets that have a link from before."""
     one = "asset of the target is linked already: its link stays as it is"
