@@ -162,8 +162,8 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
         seconds=(now - context.run.started_at).total_seconds(),
         origin=Origin(__version__, user_name(), socket.gethostname(), opened.job.mapping),
         notes=[
-            *opened.source_account.notes_as("source"),
-            *opened.target_account.notes_as("target"),
+            *(f"source: {note}" for note in opened.source_account.notes_as("source")),
+            *(f"target: {note}" for note in opened.target_account.notes_as("target")),
             *sentences.about_accepted(context.tallies.accepted),
         ],
     )

@@ -27,7 +27,6 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.not_moved import NotMoved
-from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.service import Service
@@ -88,9 +87,9 @@ class Inspection:
             by_year=made.amounts(tally.years, counts.years),
             duplicates=tally.duplicates.result(),
             rights=tally.rights.risks(),
-            unseen=tuple(self._unseen(account, reader, tally, total)),
+            unseen=tuple(self._unseen(reader, tally, total)),
             not_moved=tuple(self._left_out(counts)),
-            notes=(*self.notes, *reader.notes, *counts.notes, *made.notes()),
+            notes=(*self.notes, *reader.notes, *counts.notes, *made.notes(), *account.notes_as(self.role)),
             undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
             calls=dict(self.service.calls),
         )
@@ -199,8 +198,7 @@ class Inspection:
             f"{CONFIDENCE:.0%} confidence)"
         )
 
-    def _unseen(self, account: Account, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
-        yield from (Risk(note, None) for note in account.notes_as(self.role))
+    def _unseen(self, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
         if reader.refused.number:
             yield _risk("assets that are listed but cannot be read", reader.refused)
         if reader.complete and total is not None and total > reader.listed + reader.trashed:
