@@ -55,6 +55,7 @@ async def _in_full(output: Output, job: Path, options: RunOptions) -> int:
     unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
     stood = {"unfinished": unfinished, "parked": parked, "running": running, "waves": waves, "code": code}
     stood["waiting"] = data["now"].get("open", 0)
+    stood["planned"] = bool(data.get("stopped", {}).get("follows a plan"))
     output.next(*after_status(str(job), begun=bool(data["runs"]), **stood))
     return 0
 
