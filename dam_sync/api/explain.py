@@ -143,8 +143,8 @@ def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
         {
             "value": key,
             "rule": rules.get(WRITERS.get(key, key), ""),
-            "written": _side(key, value),
-            "kept at the target": _side(key, kept[key]) if key in kept else "",
+            "written": in_words(key, value),
+            "kept at the target": in_words(key, kept[key]) if key in kept else "",
         }
         for key, value in parts_of(draft or {}).items()
     ]
@@ -153,8 +153,8 @@ def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
 def _rules(job: JobConfig) -> dict[str, str]:
     """The lines of the mapping by what they write; those of containers together."""
     found: dict[str, str] = {}
-    for place, text in lines_of(job).items():
-        name = "placements" if place.startswith("placements") else place
+    for place, line in lines_of(job).items():
+        name, text = "placements" if place.startswith("placements") else place, str(line)
         found[name] = f"{found[name]}; {text}" if name in found else text
     return found
 
@@ -198,10 +198,11 @@ def _change(key: str, sides: Json) -> Facts:
     if key == "members":  # of a bulk write: the other assets are not what was asked for
         left, joined = (counted(len(ids), "asset") if ids else "" for ids in sides)
         return {"value": key, "before": f"{left} taken out" * bool(left), "after": f"{joined} put in" * bool(joined)}
-    return {"value": key, "before": _side(key, sides[0]), "after": _side(key, sides[1])}
+    return {"value": key, "before": in_words(key, sides[0]), "after": in_words(key, sides[1])}
 
 
-def _side(key: str, value: Json) -> str:
+def in_words(key: str, value: Json) -> str:
+    """A part of a draft (as JSON), or of what a write changed, in one line for people."""
     try:
         return shown(PLACEMENTS if key == "placements" else key, value)
     except (KeyError, TypeError, ValueError):  # what later versions record

@@ -11,7 +11,7 @@ import pytest
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
 from tests.support.jobs.library_edits import change_source
-from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import MAPPING, Small, hurry, photo, photos, small
 
 LONG = "y" * 2_000
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
@@ -50,7 +50,11 @@ def test_every_write_and_value_of_an_asset_is_on_the_page(job: Small, tmp_path: 
     assert (story["now"]["outcome"], story["now"]["in run"]) == ("updated", 2)
     values = {row["value"]: row for row in story["values"]}
     assert values["fields.title"]["written"] == HOSTILE
-    assert '"from": ["fields.title.en"' in values["fields.title"]["rule"]
+    rule = values["fields.title"]["rule"]
+    mapping, number, line = rule.split(":", 2)
+    assert "title: {from: [fields.title.en" in line, "as in the mapping file"
+    written = MAPPING.read_text("utf-8").splitlines()[int(number) - 1]
+    assert (mapping, written.split(":")[0].strip()) == ("mapping.yaml", "title")
     titles = [
         (row["run"], change["before"], change["after"])
         for row in story["writes"]
