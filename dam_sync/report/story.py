@@ -48,7 +48,8 @@ def title_of(story: Mapping[str, Any]) -> str:
     asset = story["asset"]
     name = f" {asset['filename']}" if asset["filename"] else ""
     moved = f" -> {asset['target_id']} of {asset['target']}" if asset["target_id"] else ", not at the target"
-    return f"Asset{name}: {asset['source_id']} of {asset['source']}{moved}"
+    found = f", found by {asset['found by']}" if "found by" in asset else ""
+    return f"Asset{name}: {asset['source_id']} of {asset['source']}{moved}{found}"
 
 
 def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
