@@ -10,7 +10,9 @@ import pytest
 
 from dam_sync.engine.verification.overwritten import EMBEDDED, INFERRED, MANY
 from dam_sync.engine.verification.verify import FEW
-from tests.support.jobs.library_edits import retitle_at_target
+from dam_sync.model.asset import Patch
+from dam_sync.model.values import Localized
+from tests.support.jobs.library_edits import change_source, retitle_at_target
 from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
 
 CAMERA = "Taken with a camera on {} May"
@@ -88,3 +90,16 @@ def test_differences_soon_after_a_run_are_looked_at_again_at_a_bounded_cost(tmp_
     assert f"{number} assets differed at first" in note
     assert "0 agreed then" in note
     assert verified["target"]["calls"]["GET /v2/collections"] < 10, "no container differs: they are listed once"
+
+
+def test_a_verification_does_not_wait_for_an_open_conflict(tmp_path: Path) -> None:
+    with small(tmp_path, photos(3), options="version_policy: file_only, index_lag: 20") as job:
+        job.run()
+        (first,) = [row["id"] for row in job.pair.source.assets if row["filename"] == "photo-1.jpg"]
+        retitle_at_target(job, 1, "By hand")
+        change_source(job.pair.job, first, Patch(fields={"title": Localized({"en": "At the source"})}))
+        job.run("--full", code=4)
+        verified = job.ran("verify", "--json", "--no-progress", "--level", "digest", code=3).data
+        assert (verified["verdict"]["different"], verified["verdict"]["equal"]) == (1, 2)
+        assert sum(verified["verdict"]["evidence"].values()) == 3, "its file is compared, too"
+        assert not [note for note in verified["notes"] if "compared again" in note]

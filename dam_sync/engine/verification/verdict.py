@@ -28,9 +28,10 @@ class FileProof:
 @dataclass(slots=True)
 class Judgement:
     """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
-    unread: parts not compared because the target does not return them; untouched: nobody changed the asset at the
-    target since a run last wrote it; left: paths that no call changes, which a run reported as a loss; unwritten: what
-    differs is still to be written by an unfinished run."""
+    unread: parts not compared because the target does not return them; changed_at: when the asset was
+    changed last at the target, as that says; left: paths that no call changes, which a run reported as a loss;
+    unwritten: what differs is still to be written by an unfinished run; set_aside: no run writes the asset as it is.
+    The last two are asked only while the index of the target may be behind."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
@@ -40,6 +41,7 @@ class Judgement:
     evidence: str = ""
     untouched: bool = False
     unwritten: bool = False
+    set_aside: bool = False
 
     @property
     def clean(self) -> bool:

@@ -45,7 +45,13 @@ from dam_sync.engine.verification.overwritten import find_causes
 from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.verification.renamed import Renamed
 from dam_sync.engine.verification.sampling import is_sampled
-from dam_sync.engine.verification.unwritten import PLACEMENTS, is_unwritten, may_agree_later
+from dam_sync.engine.verification.unwritten import (
+    PLACEMENTS,
+    REJECTED,
+    is_set_aside,
+    is_unwritten,
+    may_agree_later,
+)
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
@@ -354,14 +360,14 @@ class Verifier:
         async with self.gate:
             try:
                 judged = await self._judge(link, listed, fresh=fresh)
-                if judged.outcome == "different" and not fresh and self.patience <= 0:
+                if judged.outcome == "different" and not fresh and (self.patience <= 0 or judged.set_aside):
                     judged = await self._judge(link, None, fresh=True)
             except DamSyncError as error:
                 if isinstance(react(error), StopRun | RetryAsset):
                     raise
                 wrong = Difference("asset", "readable", str(error), pattern=f"not readable: {error.cause}")
                 judged = Judgement("different", [wrong], evidence="V0")
-        late = set() if judged.unwritten else may_agree_later(judged.found)
+        late = set() if judged.unwritten or judged.set_aside else may_agree_later(judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
             self.members_late |= PLACEMENTS in late
@@ -421,7 +427,9 @@ class Verifier:
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
         if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
-            return judged  # it will be compared again; no need to download its bytes now
+            judged.set_aside = await is_set_aside(context, link.source, found)
+            if not judged.set_aside:
+                return judged  # it will be compared again; no need to download its bytes now
         await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if context.policy.extras == "ignore":
@@ -452,7 +460,7 @@ class Verifier:
                 rejection.path,
                 "a value that fits",
                 f"{rejection.rule}: {rejection.detail}",
-                pattern=f"value at the source: {rejection.rule}",
+                pattern=REJECTED.format(rejection.rule),
             )
             for rejection in drafted.rejections
         ]
