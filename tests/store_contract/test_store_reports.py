@@ -171,6 +171,7 @@ async def test_an_asset_is_found_by_each_of_its_names(store: SqlStore) -> None:
         assert (found.source, found.target, found.by) == ("7", "t-7", by)
     assert [found.source for found in await store.candidates_called("8")] == ["8"]
     assert await store.candidates_called("nope") == []
+    assert await store.last_written(["8", "9"]) == {}, "only what was written counts"
     story = await store.story("8")
     assert (story.link, story.ledger) == (None, ())
     assert story.last is not None

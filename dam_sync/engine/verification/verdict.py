@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.groups import DifferenceGroups, Found
@@ -39,7 +40,7 @@ class Judgement:
     unread: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     evidence: str = ""
-    untouched: bool = False
+    changed_at: datetime | None = None
     unwritten: bool = False
     set_aside: bool = False
 
@@ -116,10 +117,10 @@ class Verdict:
         del facts["sink"]
         return {**facts, "groups": self.groups.as_json(), "statement": self.statement, "clean": self.clean}
 
-    def note(self, source: str, target: str, found: Iterable[Difference], *, untouched: bool = False) -> None:
+    def note(self, source: str, target: str, found: Iterable[Difference], changed_at: datetime | None = None) -> None:
         """Count differences, and keep them for the report, up to SHOWN."""
         for difference in found:
-            self.groups.add(Found(source, target, difference, untouched))
+            self.groups.add(Found(source, target, difference, changed_at))
             if self.sink is not None:
                 self.sink(source, target, difference)
             kept = self.extras if difference.extra else self.differences
@@ -136,7 +137,7 @@ class Verdict:
         )
         setattr(self, outcome, getattr(self, outcome) + 1)
         self.missing_compared += outcome == "missing"
-        self.note(source, target, judged.found, untouched=judged.untouched)
+        self.note(source, target, judged.found, judged.changed_at)
         if outcome in ("equal", "different"):
             _add(self.evidence, judged.whole)
         for proof in judged.proofs:
