@@ -44,6 +44,25 @@ EXITS = (
     (8, "stopped at a limit that was set"),
     (10, "the plan has changes (`plan --detailed-exitcode`)"),
 )
+RESULTS: Mapping[str, Mapping[int, str]] = {
+    "plan": {10: "there are changes, with `--detailed-exitcode`"},
+    "run": {4: "assets are parked", 6: "assets are set aside because more people would see them"},
+    "rehearse": {
+        3: "the verification finds differences",
+        4: "assets would be parked",
+        6: "assets would be set aside because more people would see them",
+    },
+    "verify": {3: "there are differences", 5: "of some assets it is too early to say: verify again later"},
+    "adopt": {4: "matches are ambiguous, or held back because more people would see them"},
+    "conflicts": {4: "conflicts are not decided yet"},
+    "explain": {2: "several assets are called so: they are listed"},
+    "rollback": {4: "something stays of what the run wrote"},
+    "redirects": {3: "new links were asked and cannot be downloaded"},
+    "map diff": {3: "assets would change"},
+}
+"""Exit codes of commands that did what was asked, besides 0 and those of errors. `check` ends with the code of the
+error that a run would end with, `demo` with that of its run or its verification, `status` of several jobs with that of
+a state that cannot be read."""
 ABILITIES = {
     Operation.FIND: "find an asset by its marker",
     Operation.MEMBERS: "read memberships from the containers",
@@ -107,6 +126,14 @@ def sections() -> dict[str, str]:
         "exposure": _exposure(),
         "exposure-purposes": _exposure_purposes(),
         "exit-codes": _exits(),
+        "results-of-commands": _table(
+            ("Command", "Exit code", "When"),
+            [(f"`{name}`", str(code), when) for name, found in RESULTS.items() for code, when in found.items()],
+        ),
+        "results-of-rehearse": _table(
+            ("Exit code", "When"),
+            [("0", "every asset would be equal"), *((str(code), when) for code, when in RESULTS["rehearse"].items())],
+        ),
         "errors": _errors(),
         "kinds": _table(("Kind", "What it is"), [(f"`{kind.name}`", kind.summary) for kind in kinds]),
         "as-source": _features(kinds, "source"),

@@ -27,7 +27,6 @@ COLUMNS = (
 NEEDED = ("asset", "field", "value", "corrected")
 FILL_IN = "write the list with `errors JOB --csv FILE` and fill in its column `corrected`"
 AGAIN = "write the list again with `errors JOB --csv FILE`"
-MARKER = '"marker": true'
 
 
 def export_errors(path: Path, assets: Iterable[Mapping[str, Any]]) -> None:
@@ -49,7 +48,7 @@ async def import_corrections(
     Safe to repeat; `new` counts what was not stored before. Raises ConfigError with every fault and its line; nothing
     is stored then."""
     job = stored_job_of(path)
-    lines = frozenset(name for name, text in lines_of(job).items() if MARKER not in text)
+    lines = frozenset(name for name, line in lines_of(job).items() if not line.marker)
     async with existing_store(job, clock, storage=storage) as store:
         rows = list(_filled(filled))
         assets = sorted({row.asset for row in rows})

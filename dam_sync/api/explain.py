@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from dam_sync.report.causes import sentence
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import LedgerRow, RunRow
 from dam_sync.store.store import SqlStore
-from dam_sync.store.story import ASKED_BY, Candidate, StoredStory
+from dam_sync.store.story import ASKED_BY, VALUE, Candidate, StoredStory
 
+SEARCHED, SHOWN = 500, 50  # rows of a table that have a text, and assets that are listed
 Facts = dict[str, Any]
 WRITERS = {  # parts of a draft whose rule is not called like them
     "filename": "asset.filename",
@@ -42,22 +43,75 @@ async def job_explain(
     clock: Clock = SYSTEM_CLOCK,
     storage: Storage | None = None,
 ) -> Facts:
-    """What the state knows about the asset with this id at the source or at the target, or with this file name. by:
-    only one of these. With several such assets, only `candidates`. Raises ConfigError if there is none."""
+    """What the state knows about the asset with this id at the source or at the target, or with this file name; if none
+    is called so, the one of which a value, such as its title or number, is this text, or else has it within. by: only
+    one of these. With several such assets, only `candidates`. Raises ConfigError if there is none."""
     job = stored_job_of(path)
     if by and by not in ASKED_BY:
         raise ConfigError(f"--by expects one of {', '.join(ASKED_BY)}, not {by}")
     async with existing_store(job, clock, read_only=True, storage=storage) as store:
         found = [one for one in await store.candidates_called(called) if by in ("", one.by)]
+        if not found and by in ("", VALUE):
+            found = await _with_value(store, called)
         if not found:
-            ids = "its id at the source or at the target, or its file name at either service"
+            ids = "its id at either service, its file name, or a value of it, such as its title or its number"
             raise ConfigError(f"the state knows no asset called {called!r}", hint=f"name {ids}")
         if len({one.source for one in found}) > 1:
-            return {"job": job.name, "asked": called, "candidates": [asdict(one) for one in found]}
+            several: Facts = redacted({"job": job.name, "asked": called, "candidates": [asdict(one) for one in found]})
+            return several
         story = await store.story(found[0].source)
         facts = await _facts(store, job, story, found[0])
     shown_facts: Facts = redacted(facts)
     return shown_facts
+
+
+async def _with_value(store: SqlStore, text: str) -> list[Candidate]:
+    """Assets with a value that is this text; if there are none, those that have it within a value."""
+    for whole in (True, False):
+        found = dict[str, Candidate]()
+        for holder in await store.holders_of(text, SEARCHED, whole=whole):
+            value = _value_with(text, holder.parts, whole=whole)
+            if value and len(found) < SHOWN:
+                found.setdefault(holder.candidate.source, replace(holder.candidate, value=value))
+        if found:
+            return [found[source] for source in sorted(found)]
+    return []
+
+
+def _value_with(text: str, parts: Json, *, whole: bool) -> str:
+    """The first value that is this text, or has it within, after its part of the asset; empty if none is. parts: see
+    `Holder`."""
+    wanted = text.casefold()
+    for key, value in _searched(parts):
+        texts = [each.casefold() for each in _texts_of(value)]
+        if wanted in texts or (not whole and any(wanted in each for each in texts)):
+            return f"{key}: {in_words(key, value)}"
+    return ""
+
+
+def _searched(parts: Json) -> Iterator[tuple[str, Json]]:
+    """Each value with its part of the asset; of a change both."""
+    if not isinstance(parts, dict):
+        return
+    if "fields" in parts:
+        yield from parts_of(parts).items()
+        yield "marker", (parts.get("marker") or {}).get("value")
+        return
+    for key, value in parts.items():
+        changed = isinstance(value, list)
+        yield from ((key, side) for side in (value if changed else [value]))
+
+
+def _texts_of(value: Json) -> Iterator[str]:
+    """The texts and numbers of a value in the form of a draft, without ids."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _texts_of(part) if key != "id" else ()
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_of(part)
+    elif value is not None:
+        yield str(value)
 
 
 async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Candidate) -> Facts:
@@ -71,6 +125,7 @@ async def _facts(store: SqlStore, job: JobConfig, story: StoredStory, found: Can
             "filename": found.filename or found.name,
             "source": job.source.kind,
             "target": job.target.kind,
+            **({"found by": found.value} if found.value else {}),
         },
         "now": _now(story),
         "values": _values(job, story),
@@ -121,11 +176,11 @@ def _now(story: StoredStory) -> Facts:
         "call": last.operation if last else "",
         "message": last.message if last else "",
         "what to do": last.hint if last else "",
-        "evidence": link.evidence if link else "",
+        "evidence": link.weakest if link else "",
         "may still be removed by the target, created at": _text(link.made_at) if link else "",
         "gone from the source since": _text(story.gone),
         "moved to the trash of the target": f"run {story.trashed[0]}, {story.trashed[1]}" if story.trashed else "",
-        "removed by the target": story.removed,
+        "gone from the target": story.removed,
     }
     return {key: value for key, value in facts.items() if value not in ("", None)}
 
@@ -143,8 +198,8 @@ def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
         {
             "value": key,
             "rule": rules.get(WRITERS.get(key, key), ""),
-            "written": _side(key, value),
-            "kept at the target": _side(key, kept[key]) if key in kept else "",
+            "written": in_words(key, value),
+            "kept at the target": in_words(key, kept[key]) if key in kept else "",
         }
         for key, value in parts_of(draft or {}).items()
     ]
@@ -153,8 +208,8 @@ def _values(job: JobConfig, story: StoredStory) -> list[Facts]:
 def _rules(job: JobConfig) -> dict[str, str]:
     """The lines of the mapping by what they write; those of containers together."""
     found: dict[str, str] = {}
-    for place, text in lines_of(job).items():
-        name = "placements" if place.startswith("placements") else place
+    for place, line in lines_of(job).items():
+        name, text = "placements" if place.startswith("placements") else place, str(line)
         found[name] = f"{found[name]}; {text}" if name in found else text
     return found
 
@@ -173,7 +228,7 @@ def _files(story: StoredStory) -> list[Facts]:
     if link is None:
         return []
     keys = [*(("version", key) for key in link.versions), *(("attachment", key) for key in link.attachments)]
-    return [{"part": part, "key": key, "evidence": link.proofs.get(key, "")} for part, key in keys]
+    return [{"part": part, "key": key, "evidence": link.proof_of(key)} for part, key in keys]
 
 
 def _write(row: LedgerRow) -> Facts:
@@ -198,10 +253,11 @@ def _change(key: str, sides: Json) -> Facts:
     if key == "members":  # of a bulk write: the other assets are not what was asked for
         left, joined = (counted(len(ids), "asset") if ids else "" for ids in sides)
         return {"value": key, "before": f"{left} taken out" * bool(left), "after": f"{joined} put in" * bool(joined)}
-    return {"value": key, "before": _side(key, sides[0]), "after": _side(key, sides[1])}
+    return {"value": key, "before": in_words(key, sides[0]), "after": in_words(key, sides[1])}
 
 
-def _side(key: str, value: Json) -> str:
+def in_words(key: str, value: Json) -> str:
+    """A part of a draft (as JSON), or of what a write changed, in one line for people."""
     try:
         return shown(PLACEMENTS if key == "placements" else key, value)
     except (KeyError, TypeError, ValueError):  # what later versions record

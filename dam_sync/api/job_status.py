@@ -15,7 +15,7 @@ from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.report.sentences import about_writer
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, plan_key, tenant_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.standing import (
     DELETIONS,
@@ -95,7 +95,8 @@ def _stopped(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str,
         return {"stopped": {"run": None, "command": kept["command"], **times, **_why(kept)}}
     last: Mapping[str, Any] = next((row for row in rows if row["command"] not in MAINTENANCE), {})
     if "reason" in last:
-        return {"stopped": {key: part for key, part in last.items() if key != "result"}}
+        followed = {"follows a plan": True} if standing.planned else {}
+        return {"stopped": {key: part for key, part in last.items() if key != "result"} | followed}
     return {}
 
 
@@ -123,10 +124,11 @@ async def _standing(job: JobConfig, clock: Clock) -> Standing:
 async def _standing_in(store: SqlStore) -> Standing:
     """The same of a state on a server, whose driver alone would take a form of its own."""
     runs = await store.runs()
+    last = last_moving(runs)
     return Standing(
         runs=runs,
         rollbacks=await store.rollbacks(),
-        tally=await store.tally(last) if (last := last_moving(runs)) is not None else {},
+        tally=await store.tally(last) if last is not None else {},
         linked=await store.link_count(),
         watermark=await store.get_meta(WATERMARK),
         corrections=(await store.correction_count())[0],
@@ -134,6 +136,7 @@ async def _standing_in(store: SqlStore) -> Standing:
         tenants={side: str(known) for side in SIDES if (known := await store.get_meta(tenant_key(side))) is not None},
         refused=await store.get_meta(REFUSED_RUN),
         phase=await store.get_meta(PHASE),
+        planned=last is not None and await store.get_meta(plan_key(last)) is not None,
     )
 
 

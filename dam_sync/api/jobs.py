@@ -19,7 +19,7 @@ from dam_sync.api.plans.planned_run import about_plan, follow, header_of, limit_
 from dam_sync.api.processes.workers import execute_with, refuse_workers, workers_of
 from dam_sync.api.reports.asset_names import add_names
 from dam_sync.api.reports.asset_rows import write_assets
-from dam_sync.api.reports.differences import differences_to
+from dam_sync.api.reports.differences import DifferingAssets, differences_to
 from dam_sync.api.reports.kept_reports import keep_report, keep_verification
 from dam_sync.api.reports.run_record import add_spent, books_of, counting, keep_recording, keep_spent
 from dam_sync.api.reports.run_report import Done, about_other_job, bare_report, report_of
@@ -235,7 +235,8 @@ async def verify_job(
             context.wave = await wave_run_of(options.wave, opened)
         await refuse_before_verify(context)
         sink = stack.enter_context(differences_to(differences))
-        verifier = Verifier(context, found, level, part, sink)
+        differing = DifferingAssets(sink, extras=context.policy.extras == "fail")
+        verifier = Verifier(context, found, level, part, differing)
         verdict = await verifier.run()
         report = bare_report("verify", opened, context)
         open_run = await store.unfinished("run")
@@ -249,7 +250,7 @@ async def verify_job(
         if verifier.again is not None and verifier.again.number:
             report.notes.extend(sentences.about_lag(*astuple(verifier.again)))
         await keep_verification(store, report, context.policy)
-        await note_verified(job, context, report, sample)
+        await note_verified(job, context, report, sample, differing)
     write_html(report, options.html)
     return report
 

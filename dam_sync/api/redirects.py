@@ -169,6 +169,8 @@ def _reported(found: RedirectList, report: RedirectReport, *, probed: bool) -> R
     report.accepted = [
         {"rule": rule.value, "number": number, "meaning": MEANINGS[rule]} for rule, number in found.accepted()
     ]
+    enlarged = sum(row.enlarges for row in found.redirects())
+    report.notes.extend(sentences.about_enlarged(enlarged))
     report.links = [{"old": row.old, "new": row.new, "asset": row.asset} for row in islice(found.redirects(), SHOWN)]
     if probed:
         report.probes = found.probes()

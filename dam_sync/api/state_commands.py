@@ -11,6 +11,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
+from dam_sync.report.causes import cause_of
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import ParkedRow
@@ -40,6 +41,7 @@ async def job_errors(
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
+        causes = [cause_of(cause, [each for each, *_ in known]) for cause in causes]
         _refuse_unknown(causes, {cause for cause, *_ in known})
         groups = [
             {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}

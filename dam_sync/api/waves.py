@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from dam_sync.api.bootstrap import ConnectedJob
+from dam_sync.api.reports.differences import DifferingAssets
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import WaveConfig
 from dam_sync.engine.run_context import Deadline, RunContext
@@ -272,18 +273,30 @@ async def about_wave(context: RunContext, chosen: WaveState | None) -> list[str]
     return notes
 
 
-async def note_verified(job: JobConfig, context: RunContext, report: Report, sample: str) -> None:
-    """Remember the result of a verification of a wave, for its sign-off. One of everything that found nothing counts
-    for each wave that was moved; what it found may be in any of them."""
-    clean = report.clean and not report.early
-    if report.verdict is None or not (context.wave or (job.waves and clean)):
+async def note_verified(
+    job: JobConfig, context: RunContext, report: Report, sample: str, differing: DifferingAssets
+) -> None:
+    """Remember the result of a verification for the sign-off of each wave that it was about. One of everything counts
+    for each wave that was moved, with what it found of the assets of that wave."""
+    if report.verdict is None or not job.waves:
         return
     store, book = context.store, await WaveBook.of(job, context.store, context.clock.now())
     at = instant_text(context.clock.now().replace(microsecond=0))
-    facts = {"at": at, "level": report.verdict["level"], "sample": sample, "clean": clean}
+    facts = {"at": at, "level": report.verdict["level"], "sample": sample}
     verified = [book.named(context.wave.name)] if context.wave else [state for state in book.states if state.last]
+    wrong = await _waves_that_differ(context, report, differing)
     for state in verified:
-        await store.set_meta(key_of_wave(VERIFIED_WAVE, state.name), {"run": state.last, **facts})
+        clean = not report.early and wrong is not None and state.name not in wrong
+        await store.set_meta(key_of_wave(VERIFIED_WAVE, state.name), {"run": state.last, **facts, "clean": clean})
+
+
+async def _waves_that_differ(context: RunContext, report: Report, differing: DifferingAssets) -> Collection[str] | None:
+    """The waves of the assets that differ; None if these may be of any wave."""
+    if report.clean:
+        return ()
+    if context.wave is not None or differing.many:
+        return None
+    return {row.wave for row in (await context.store.sorted_assets(differing.ids)).values()}
 
 
 def rows_of(book: WaveBook) -> list[dict[str, Any]]:

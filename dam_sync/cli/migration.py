@@ -52,10 +52,18 @@ def plan(
         report = await Job.load(job).plan(options)
         output.report(report.as_json())
         output.written(options.output, options.html, options.csv)
-        output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
+        sampled = bool(options.sample)
+        output.next(*after_plan(str(job), options.output, sampled=sampled, wave=report.wave, asked=_asked(options)))
         return 10 if detailed and report.operations else 0
 
     execute(output, act, repeats=True)
+
+
+def _asked(options: RunOptions) -> list[str]:
+    """The options of a plan that decide what a run does, as they are written."""
+    flags = [flag for flag, given in (("--full", options.full), ("--repair", options.repair)) if given]
+    only = [f"--only {shlex.quote(asset)}" for asset in sorted(options.only)]
+    return [*flags, *only, *([] if options.limit is None else [f"--limit {options.limit}"])]
 
 
 @command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)

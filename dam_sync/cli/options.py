@@ -47,7 +47,7 @@ RUN = (
         bool,
         False,
         "--repair",
-        help="Also read every asset at the target, and restore what was changed there.",
+        help="Also read every asset at the target, and overwrite what was changed there, by people too.",
     ),
     _of("only", list[str] | None, None, "--only", metavar="ID", help="Only this asset; may be repeated."),
     HTML,

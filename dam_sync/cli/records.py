@@ -80,9 +80,12 @@ def _write_files(found: dict[str, Any], html: Path | None, csv_file: Path | None
 def explain(
     output: Output,
     job: JobFile,
-    called: Annotated[str, typer.Argument(metavar="ID", help="Its id at either service, or its file name.")],
+    called: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="Its id at either service, its file name, or a value such as its title."),
+    ],
     by: Annotated[
-        str, typer.Option("--by", help="What ID is: source, target or filename. All are tried by default.")
+        str, typer.Option("--by", help="What ID is: source, target, filename or value. All are tried by default.")
     ] = "",
     live: Annotated[bool, typer.Option("--live", help="Also read its records at both services.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Write the page to this HTML file.")] = None,
@@ -124,6 +127,7 @@ def _list_candidates(output: Output, job: Path, story: dict[str, Any]) -> None:
         titles = {
             **{"name": "name at the source", "source": "id at the source"},
             **{"filename": "name at the target", "target": "id at the target"},
+            **({"value": "value"} if any(row["value"] for row in story["candidates"]) else {}),
         }
         rows = [tuple(row[key] for key in titles) for row in story["candidates"]]
         output.table(f"Assets called {story['asked']}", tuple(titles.values()), list(dict.fromkeys(rows)))

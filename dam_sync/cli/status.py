@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 SHOWN = 30  # rows of a table
 SHOWN_RUNS = 20
 RUN = ("run", "command", "started", "ended", "result")
-GLANCE = ("job", "last run", "ended", "result", "linked", "parked", "open", "what to look at")
+GLANCE = ("job", "last run", "ended", "result", "at the target", "parked", "to be written", "what to look at")
+NOW = {
+    "source": "tenant of the source",
+    "target": "tenant of the target",
+    "linked": "assets at the target",
+    "listed": "listed by the last run",
+    "open": "to be written",
+    "unchanged": "unchanged",
+    "skipped": "left out",
+    "watermark": "the next run reads changes since",
+}
+"""What the figures of `status` are called for people."""
 
 
 @command()
@@ -55,6 +66,7 @@ async def _in_full(output: Output, job: Path, options: RunOptions) -> int:
     unfinished = unfinished or str(data.get("stopped", {}).get("command", ""))
     stood = {"unfinished": unfinished, "parked": parked, "running": running, "waves": waves, "code": code}
     stood["waiting"] = data["now"].get("open", 0)
+    stood["planned"] = bool(data.get("stopped", {}).get("follows a plan"))
     output.next(*after_status(str(job), begun=bool(data["runs"]), **stood))
     return 0
 
@@ -95,7 +107,7 @@ def _glance(job: Path, found: Mapping[str, Any] | DamSyncError) -> tuple[str, ..
 
 
 def _show(output: Output, job: Path, data: Mapping[str, Any]) -> None:
-    now = [(str(key), str(value)) for key, value in data["now"].items()]
+    now = [(NOW.get(str(key), str(key)), timestamp_text(str(value))) for key, value in data["now"].items()]
     if phase := data.get("phase"):
         moved = f"{phase['completed']:,} of {counted(phase['listed'], 'listed asset')} completed"
         now.insert(0, ("phase", f"{phase['phase']}, since {timestamp_text(phase['since'])}; {moved}"))

@@ -100,7 +100,7 @@ class _Count:
             raise TruncatedListing(
                 f"a page of the listing announced {self.owed - total} more rows than it returned, and they never "
                 f"arrived",
-                hint="run the same command again; if the error persists, the index of the service is damaged",
+                hint="run the same command again; if the error persists, the index of the service may be damaged",
             )
         self.owed = total - len(page.rows) if len(page.rows) < min(size, total) else 0
 
@@ -140,7 +140,7 @@ class _Circles:
 
     def refuse(self, thing: object) -> None:
         if thing == self._kept:
-            hint = "run the same command again; if the error persists, the service cannot list this part"
+            hint = "run the same command again; if the error persists, the service may be unable to list this part"
             raise TruncatedListing(self._message, hint=hint)
         self._steps += 1
         if self._steps >= self._patience:

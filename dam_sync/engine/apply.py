@@ -427,7 +427,7 @@ class TargetWriter:
                 *((relation.kind, relation.target, False) for relation in sorted(bulk.unrelated, key=str)),
                 *((relation.kind, relation.target, True) for relation in sorted(bulk.relations, key=str)),
             ),
-            evidence=link.evidence,
+            evidence=link.weakest,
             digest=digest,
         )
 

@@ -28,6 +28,7 @@ WIDER = "the value of the target would show it to more people than the source do
 UNDATED = "{} gives no modification date"
 SAME_TIME = "both were modified at about the same time"
 EXCLUSIVE = "the two changes exclude each other"
+CHANGED = "changed at the source, and at the target no longer what this job wrote"
 HINT = "`conflicts JOB` shows both sides and takes a decision"
 SettledKey: TypeAlias = tuple[str, str, str]
 """Path, result and policy of a settled conflict."""
@@ -87,7 +88,7 @@ class Settlement:
         return Outcome(
             action="parked",
             cause=CONFLICT,
-            message=f"changed at the target by somebody else: {paths}" + "".join(f"; {why}" for why in reasons),
+            message=f"{CHANGED}: {paths}" + "".join(f"; {why}" for why in reasons),
             hint=HINT,
             losses=[{"path": CONFLICT, "rule": one.loss.rule, "detail": ""} for one in self.open],
             conflicts=tuple(_row(link, one) for one in self.settled if one.take is Take.NONE or one.by == DECISION),

@@ -1,7 +1,8 @@
 """Watches new assets of which it is open whether they stay; parks those that do not.
 
 Some services accept an upload and silently delete it later if they already have its bytes. Creating it again
-would only repeat that, so such an asset is parked until its file changes or a person retries it. Others accept an
+would only repeat that, so an asset that is gone within this time is parked until its file changes or a person retries
+it: nothing tells whether the service deleted it, or somebody. Others accept an
 upload under a name that is in use, and queue it until a person decides about it; nobody sees the asset until then.
 """
 
@@ -21,9 +22,10 @@ from dam_sync.model.values import instant_text
 from dam_sync.store.rows import LinkRow, Outcome, Removal
 
 log = structlog.get_logger(__name__)
-CAUSE = "removed by the service as a duplicate"
+CAUSE = "gone within the time in which duplicates are removed"
 HINT = (
-    "look at the target for the asset with the same file; if both are wanted, switch off its duplicate detection, "
+    "look at the target for an asset with the same file, and into its trash: the service may have removed this one as "
+    "a duplicate, or somebody deleted it. If it is wanted, switch off duplicate detection there where that was it, "
     f'then `errors JOB --cause "{CAUSE}" --retry`'
 )
 PARKED = Outcome(action="parked", cause=CAUSE, hint=HINT)

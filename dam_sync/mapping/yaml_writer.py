@@ -17,6 +17,8 @@ LONGEST_KEY = 1000  # characters; a longer one needs a question mark before it (
 def flow(value: Json) -> str:
     """A value on one line."""
     match value:
+        case None:
+            return "null"
         case bool():
             return str(value).lower()
         case int() | float():

@@ -1,4 +1,4 @@
-"""Conflicts: values that changed at the source and, by somebody else, at the target since they were last written."""
+"""Conflicts: values that changed at the source, and are at the target no longer what was last written there."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ MEANINGS: Mapping[ExposureRule, str] = {
     "that. A field rule of `security: groups` that reads `placements` and gives groups counts as your decision",
     ExposureRule.SENSITIVE: "one with values that only some users see at the source; the target shows them to "
     "everybody who sees the asset",
-    ExposureRule.REOPENED: "hidden or restricted by hand at the target; `run --repair` does not make it visible again "
-    "unless this rule is accepted",
+    ExposureRule.REOPENED: "hidden or restricted at the target since this job wrote it; `run --repair` does not make "
+    "it visible again unless this rule is accepted",
     ExposureRule.RETURNED: "hidden or restricted by the run that is rolled back; `rollback` does not make it visible "
     "to these people again unless this rule is accepted",
     ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all; its link at the "

@@ -54,6 +54,11 @@ class Redirect:
     widened: tuple[LinkWidening, ...] = ()
     accepted: tuple[ExposureRule, ...] = ()
 
+    @property
+    def enlarges(self) -> bool:
+        """Whether a page that shows the preview of the old link would load the whole file in its place."""
+        return self.name not in ORIGINALS and not is_page(self.name) and self.became in ORIGINALS
+
     def rules(
         self, old: bool | None, new: bool | None, source: LinkAccess, target: LinkAccess
     ) -> tuple[LinkWidening, ...]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+GONE_WHILE_NEW = "the asset is gone from the target: the service removed it as a duplicate, or somebody deleted it"
 SENTENCES = (
     ("exposure ", "more people would see the asset at the target than at the source"),
     ("mapping ", "a value of the asset does not fit the target, and no line of the mapping says what to do with it"),
     ("keeps failing", "calls for this asset failed again and again while others succeeded"),
+    ("gone within the time", GONE_WHILE_NEW),
     ("gone", "the asset disappeared from the source after it was listed, or from the target"),
     ("upload queued", "the target keeps the upload in a queue until a person decides about it, and shows it to nobody"),
-    ("removed by the service", "the target removed the asset as a duplicate of another"),
+    ("removed by the service", GONE_WHILE_NEW),  # as earlier releases said it
     ("conflict", "a value changed at both services, and neither a person nor the policy decided which one stands"),
     ("Conflict", "the asset conflicts with something at the target, such as a file of the same name"),
     ("InvalidValue", "the target does not accept a value of the asset"),
@@ -27,6 +31,37 @@ SENTENCES = (
     ("relation refused", "the asset was moved, and the target refused one of its relations"),
     ("Rejected", "a service refused a call about this asset"),
 )
+
+CALLED = {
+    "Conflict": "in conflict at the target",
+    "ContractBroken": "undocumented response",
+    "Denied": "access denied",
+    "FileReplaced": "file replaced while it is read",
+    "IntegrityError": "bytes do not match",
+    "InvalidValue": "value not accepted",
+    "NotFound": "not found",
+    "OtherVersion": "another version of the file",
+    "Rejected": "refused",
+    "SessionGone": "upload ended by the service",
+    "Throttled": "rate limit",
+    "TooLarge": "file too large",
+    "Transient": "no usable response",
+    "TruncatedListing": "listing without all rows",
+    "Uncertain": "outcome unknown",
+    "Unsupported": "not possible at the target",
+}
+"""What causes are called that have only the name of an error."""
+
+
+def cause_in_words(cause: str) -> str:
+    """A cause as people read it: the name of an error in words. The words are the cause in options, too."""
+    head, colon, name = cause.rpartition(": ")
+    return f"{head}{colon}{CALLED.get(name, name)}"
+
+
+def cause_of(words: str, causes: Collection[str]) -> str:
+    """The cause among these that is called so; otherwise what was given."""
+    return next((cause for cause in causes if words == cause_in_words(cause)), words)
 
 
 def sentence(cause: str) -> str:

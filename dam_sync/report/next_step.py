@@ -10,6 +10,7 @@ from typing import Any
 from dam_sync.model.conflict import CONFLICT
 
 SAFETY_STOP = 6  # exit code
+NEW_PLAN = "plan.json"
 TO_CORRECT = (2, 7)  # exit codes of wrong files and credentials
 
 
@@ -28,11 +29,12 @@ def after_check(job: str, code: int) -> list[str]:
     return [_line("plan" if code == 0 else "check", job)]
 
 
-def after_plan(job: str, file: Path | None, *, sampled: bool, wave: str = "") -> list[str]:
-    """Run what was planned. file: where the plan is, to be run as it is; a plan of a sample cannot be."""
+def after_plan(job: str, file: Path | None, *, sampled: bool, wave: str = "", asked: Sequence[str] = ()) -> list[str]:
+    """Run what was planned. file: where the plan is, to be run as it is; a plan of a sample cannot be. asked: the
+    options of the plan that decide what a run does, as they are written."""
     if file and not sampled:
         return [_line("run", job, f"--plan {shlex.quote(str(file))}")]
-    return [_line("run", job, f"--wave {shlex.quote(wave)}" if wave else "")]
+    return [_line("run", job, " ".join((*([f"--wave {shlex.quote(wave)}"] if wave else []), *asked)))]
 
 
 def after_report(report: Mapping[str, Any], job: str) -> list[str]:
@@ -70,15 +72,15 @@ def after_open_rollback(job: str, run: int) -> list[str]:
 
 
 def _after_verify(verdict: Mapping[str, Any] | None, job: str, wave: str = "") -> list[str]:
-    """Finish the run that is interrupted; repair what differs; what was not moved needs a run."""
+    """Finish the run that is interrupted; what was not moved needs a run; of what differs, see what a repair would
+    overwrite: it may be what people wrote, so that only they can say whether to repair it."""
     if verdict is not None and verdict["clean"]:
         return [_line("status", job)]
     if verdict is not None and verdict.get("unfinished"):
         return [_line("run", job, wave), _line("verify", job, wave)]
     if verdict is not None and not (verdict["different"] or verdict["missing"]):
         return [_line("plan", job, wave), _line("run", job, wave)]
-    options = f"--repair {wave}".strip()
-    return [_line("plan", job, options), _line("run", job, options)]
+    return [_line("plan", job, f"--repair {wave}".strip())]
 
 
 def after_sign_off(job: str) -> list[str]:
@@ -163,20 +165,17 @@ def after_status(
     code: int | None = None,
     begun: bool = True,
     waiting: int = 0,
+    planned: bool = False,
 ) -> list[str]:
     """Resume an interrupted run or rollback, look at parked assets, go on with the first wave that waits for a command,
     or verify. unfinished: its command; running: it is under way, so nothing else can start; begun: there was a run,
     without which there is nothing to verify; waiting: how many assets the next run will write or try again;
     code: the exit code of what stopped it: files and credentials are checked before it is tried again, and after a
-    safety stop people see first what a run would do."""
-    verb, _, number = unfinished.partition(" ")
+    safety stop people see first what a run would do; planned: it follows a plan, and continues by another one only."""
     if running:
         return [_line("status", job)]
     if unfinished:
-        again = _line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)
-        if code == SAFETY_STOP and verb != "rollback":
-            return [_line("plan", job), again]
-        return [_line("check", job), again] if code in TO_CORRECT else [again]
+        return _after_stop(job, unfinished, code, planned=planned)
     if parked:
         return [_line("errors", job)]
     if waiting and not waves:
@@ -185,6 +184,16 @@ def after_status(
         if row["next"]:
             return [_line(row["next"], job, f"--wave {shlex.quote(row['wave'])}")]
     return [_line("verify" if begun else "plan", job)]
+
+
+def _after_stop(job: str, unfinished: str, code: int | None, *, planned: bool) -> list[str]:
+    verb, _, number = unfinished.partition(" ")
+    again = _line("rollback", job, f"--run {number}") if verb == "rollback" else _line("run", job)
+    if code == SAFETY_STOP and planned:
+        return [_line("plan", job, f"-o {NEW_PLAN}"), _line("run", job, f"--plan {NEW_PLAN}")]
+    if code == SAFETY_STOP and verb != "rollback":
+        return [_line("plan", job), again]
+    return [_line("check", job), again] if code in TO_CORRECT else [again]
 
 
 def after_rollback(

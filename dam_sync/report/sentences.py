@@ -206,6 +206,16 @@ def about_nothing_moved() -> list[str]:
     return ["no asset of this job is at the target, so the target was not read: only the source was listed"]
 
 
+def about_repair(repaired: Mapping[str, int]) -> list[str]:
+    """A plan that writes over what differs at the target."""
+    if not repaired:
+        return []
+    return [
+        "what is to be repaired is not as this job wrote it: people may have edited it, or the target changed it. The "
+        "run overwrites both with what the source says; the ledger keeps what was there, and `rollback` brings it back"
+    ]
+
+
 def about_unfinished(run: int | None) -> list[str]:
     """A verification while a run is interrupted or under way."""
     if run is None:
@@ -289,9 +299,9 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     if differing:
         notes.append(
             f"{differing:,} of the matched target assets {agreed(differing, 'differs', 'differ')} from what a run "
-            "would write: `verify JOB` shows where, `run JOB --repair` brings them in line, a normal run adds missing "
-            "attachments, file versions and relations, to such an asset also missing terms and containers, and leaves "
-            "the rest as it is"
+            "would write: `verify JOB` shows where. A normal run adds missing attachments, file versions and "
+            "relations, to such an asset also missing terms and containers, and leaves the rest as it is; `run JOB "
+            "--repair` overwrites it with what the source says, whoever wrote it: `plan JOB --repair` lists that first"
         )
     if ambiguous:
         notes.append(
@@ -310,6 +320,17 @@ def about_uncompared(number: int) -> list[str]:
     return [
         f"{number:,} of the matched target assets {has} of the same size and no digest to compare them by: "
         "`verify JOB --level bytes` reads both sides"
+    ]
+
+
+def about_enlarged(number: int) -> list[str]:
+    """Links to previews of which the target has none."""
+    if not number:
+        return []
+    one, several = "link to a preview becomes", "links to previews become"
+    return [
+        f"{counted(number, one, several)} the file itself, because the target shows no preview of the asset that is "
+        "not cropped and says its width: pages would load the whole file"
     ]
 
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.journal_names import kind_of
 from dam_sync.model.safe_text import visible_lines
+from dam_sync.report.causes import cause_in_words
 from dam_sync.report.terminal import duration
 from dam_sync.report.verdict import evidence_words
 
@@ -48,11 +49,13 @@ def title_of(story: Mapping[str, Any]) -> str:
     asset = story["asset"]
     name = f" {asset['filename']}" if asset["filename"] else ""
     moved = f" -> {asset['target_id']} of {asset['target']}" if asset["target_id"] else ", not at the target"
-    return f"Asset{name}: {asset['source_id']} of {asset['source']}{moved}"
+    found = f", found by {asset['found by']}" if "found by" in asset else ""
+    return f"Asset{name}: {asset['source_id']} of {asset['source']}{moved}{found}"
 
 
 def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
-    yield Section("Now", ("", ""), _pairs(story["now"]))
+    now = story["now"]
+    yield Section("Now", ("", ""), _pairs({**now, "cause": cause_in_words(now["cause"])} if "cause" in now else now))
     live = story["live"] or {}
     yield from _of_live(live)
     columns = ("value", "rule", "last written", "kept at the target")

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
+from dam_sync.report.causes import cause_in_words
 from dam_sync.report.verdict import (
     COLUMNS,
     COMPARED,
@@ -91,7 +92,7 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
     parked = [
-        (row["cause"], row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
+        (cause_in_words(row["cause"]), row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
         for row in report["parked"]
     ]
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked, more=everything)

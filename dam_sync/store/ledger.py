@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
@@ -13,7 +15,7 @@ from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.statements import PreparedStatement
-from dam_sync.store.tables import LEDGER, META, RUN
+from dam_sync.store.tables import LEDGER, META, RUN, instant
 
 _COLUMNS = ("run", "operation", "asset", "target", "detail", "at", "changes", "calls", "digest", "size", "version")
 RUNS_AT_ONCE = 100
@@ -44,6 +46,22 @@ class Ledger(Repository):
         """How many rows of a run count as writes in its report."""
         chosen = select(LEDGER.c.operation).where(LEDGER.c.run == run)
         return await self._read(lambda c: sum(writes(name) for name in c.execute(chosen).scalars()))
+
+    async def last_written(self, assets: Sequence[str]) -> dict[str, datetime]:
+        """When the last write to each of these assets was recorded; one without a row is left out. Reads the whole
+        table."""
+        latest = select(LEDGER.c.asset, LEDGER.c.operation, func.max(LEDGER.c.at))
+        latest = latest.group_by(LEDGER.c.asset, LEDGER.c.operation)
+
+        def job(c: Connection) -> dict[str, datetime]:
+            found: dict[str, str] = {}
+            for piece in pieces(assets):
+                for asset, operation, at in c.execute(latest.where(LEDGER.c.asset.in_(piece))):
+                    if writes(operation):
+                        found[asset] = max(at, found.get(asset, ""))
+            return {asset: instant(at) for asset, at in found.items()}
+
+        return await self._read(job)
 
     async def has_written(self, run: int, *operations: str) -> bool:
         """Whether a run did one of these."""

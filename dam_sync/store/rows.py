@@ -107,8 +107,8 @@ class LinkRow:
     source and stays at the target begins with `LEFT`. attached: name, size and digests of each as it was sent; `named`:
     its name at the source, if that changed since. relations: `[kind, source id]` of those queued, the kind marked in
     the same way. draft: what was last written, as JSON. made_at: when the target asset was created, as long as its
-    service may still remove it; None once it stays. evidence: what the last verification proved about it, the weakest
-    of its files; proofs: for each file, by its key. kept: after a conflict, what the target has instead of the value of
+    service may still remove it; None once it stays. proofs: what was proved about each file, by its key; evidence: of
+    its other files, and of an asset without any. kept: after a conflict, what the target has instead of the value of
     the draft, by path.
     """
 
@@ -129,6 +129,16 @@ class LinkRow:
     proofs: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, Json] = field(default_factory=dict)
     attached: Mapping[str, Json] = field(default_factory=dict)
+
+    def proof_of(self, key: str) -> str:
+        """The evidence of the file with this key: what was proved about it, else that of a file nothing is known of."""
+        return self.proofs.get(key, self.evidence)
+
+    @property
+    def weakest(self) -> str:
+        """The evidence of the asset: the weakest of its files at the source."""
+        keys = (key for key in (*self.versions, *self.attachments) if not key.startswith(LEFT))
+        return min(map(self.proof_of, keys), default=self.evidence)
 
 
 TERM, CONTAINER = "term", "container"

@@ -17,7 +17,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, plan_key, tenant_key
 from dam_sync.store.rollbacks import ROLLBACK
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class GoneAsset:
 class Standing:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
     corrections: how many values people gave; refused: why the last run did nothing, if none began since;
-    tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number."""
+    tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number; planned:
+    whether the last run follows a plan, to its end if it is not complete."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -85,6 +86,7 @@ class Standing:
     tenants: Mapping[str, str]
     refused: Json = None
     phase: Json = None
+    planned: bool = False
 
 
 def standing_of(where: Path | str) -> Standing | None:
@@ -100,10 +102,11 @@ def standing_of(where: Path | str) -> Standing | None:
 
 def _standing(raw: sqlite3.Connection) -> Standing:
     runs = [_run(row) for row in raw.execute(_RUNS, (HISTORY,))]
+    last = last_moving(runs)
     return Standing(
         runs=runs,
         rollbacks=[_run(row) for row in raw.execute(_ROLLBACKS)],
-        tally=_tally(raw, last) if (last := last_moving(runs)) is not None else {},
+        tally=_tally(raw, last) if last is not None else {},
         linked=_number(raw, "SELECT count(*) FROM link"),
         watermark=_noted(raw, WATERMARK),
         corrections=_number(raw, "SELECT count(*) FROM correction WHERE corrected <> 'null'"),
@@ -111,6 +114,7 @@ def _standing(raw: sqlite3.Connection) -> Standing:
         tenants={side: str(known) for side in SIDES if (known := _noted(raw, tenant_key(side))) is not None},
         refused=_noted(raw, REFUSED_RUN),
         phase=_noted(raw, PHASE),
+        planned=last is not None and _noted(raw, plan_key(last)) is not None,
     )
 
 
@@ -132,8 +136,8 @@ def why_it_ended(row: StandingRun | RunRow, shown: str) -> Json:
     complete."""
     if shown == INTERRUPTED:
         return {
-            "stopped": f"its process ended silently (process {row.pid} on {row.host}, last heartbeat "
-            f"{row.beat_at:%Y-%m-%d %H:%M:%S} UTC): it was killed, or its host was restarted or cut off"
+            "stopped": f"its process has stopped reporting (process {row.pid} on {row.host}, last heartbeat "
+            f"{row.beat_at:%Y-%m-%d %H:%M:%S} UTC): it was killed or suspended, or its host was restarted or cut off"
         }
     kept = row.outcome if row.state == STOPPED else None
     return kept if isinstance(kept, dict) and kept.get("stopped") else None

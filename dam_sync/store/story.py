@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, union_all
 from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
@@ -33,8 +33,8 @@ from dam_sync.store.tables import (
     instant,
 )
 
-SOURCE, TARGET, FILENAME = "source", "target", "filename"
-ASKED_BY = (SOURCE, TARGET, FILENAME)
+SOURCE, TARGET, FILENAME, VALUE = "source", "target", "filename", "value"
+ASKED_BY = (SOURCE, TARGET, FILENAME, VALUE)
 _NAMED = PreparedStatement(
     select(WORK.c.asset, WORK.c.named, LINK.c.filename)
     .outerjoin(LINK, LINK.c.source == WORK.c.asset)
@@ -45,13 +45,23 @@ _NAMED = PreparedStatement(
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An asset that is called so. name: of its file at the source; filename: at the target, if it was moved; by:
-    `source` and `target` for its ids, or `filename`."""
+    `source` and `target` for its ids, `filename`, or `value`; value: which one, with its part of the asset."""
 
     source: str
     target: str
     name: str
     filename: str
     by: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An asset of which the state keeps a text. parts: where it may be: the draft last written, what the asset is
+    called at the source (`title`, `url`), or the values before and after a write."""
+
+    candidate: Candidate
+    parts: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,33 @@ class StoryRepository(Repository):
 
         return await self._read(job)
 
+    async def holders_of(self, text: str, at_most: int, *, whole: bool) -> list[Holder]:
+        """Assets of which a value is this text, or, unless `whole`, has it within; upper and lower case of the letters
+        from A to Z are the same. Reads whole tables."""
+        within = to_text(text) if whole else to_text(text)[1:-1]
+        columns = (LINK.c.target, LINK.c.filename, WORK.c.named)
+        drafts = select(LINK.c.source, LINK.c.draft, *columns).outerjoin(WORK, WORK.c.asset == LINK.c.source)
+        called = select(WORK.c.asset, WORK.c.named, *columns).outerjoin(LINK, LINK.c.source == WORK.c.asset)
+        changed = (
+            select(LEDGER.c.asset, LEDGER.c.changes, *columns)
+            .outerjoin(LINK, LINK.c.source == LEDGER.c.asset)
+            .outerjoin(WORK, WORK.c.asset == LEDGER.c.asset)
+            .where(LEDGER.c.asset != "")
+        )
+        queries = [
+            query.where(_holds(column, within)).limit(at_most)
+            for query, column in ((drafts, LINK.c.draft), (called, WORK.c.named), (changed, LEDGER.c.changes))
+        ]
+
+        def job(c: Connection) -> list[Holder]:
+            return [
+                Holder(Candidate(source, target or "", _filename(named), linked or "", VALUE), from_text(parts))
+                for query in queries
+                for source, parts, target, linked, named in c.execute(query)
+            ]
+
+        return await self._read(job)
+
     async def names_of(self, assets: Iterable[str]) -> dict[str, str]:
         """The file name at the source of each, or else its title or its file name at the target, as far as known."""
         wanted = to_text(sorted(set(assets)))
@@ -133,6 +170,15 @@ class StoryRepository(Repository):
     async def story(self, source: str) -> StoredStory:
         """Everything about the asset with this id at the source."""
         return await self._read(lambda c: _story(c, source))
+
+
+def _holds(column: Any, text: str) -> ColumnElement[bool]:
+    lower = func.lower(column).contains(text.lower(), autoescape=True)  # folds no more than A to Z in a file
+    return or_(column.contains(text, autoescape=True), lower)
+
+
+def _filename(named: str | None) -> str:
+    return str(from_text(named).get("filename") or "") if named else ""
 
 
 def _story(c: Connection, source: str) -> StoredStory:

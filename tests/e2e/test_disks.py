@@ -228,7 +228,7 @@ def test_the_disk_of_the_state_is_read_only(disk: Disk, tmp_path: Path) -> None:
             told = job.on_disk("run", "--no-progress", code=2)
             told.says("the state", str(disk.folder / "job.db"), "cannot be written", "read-only", "may read and write")
             assert job.pair.target.writes == writes
-            job.on_disk("status", code=0).says("linked 1")
+            job.on_disk("status", code=0).says("assets at the target 1")
             job.on_disk("plan", "--no-progress", code=0).says("create 2")
             job.on_disk("state", "export", "-o", str(tmp_path / "copy.db"), code=0).says("copy.db")
         job.ends_equal()

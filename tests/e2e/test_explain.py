@@ -11,7 +11,7 @@ import pytest
 from dam_sync.model.asset import Patch
 from dam_sync.model.values import Localized
 from tests.support.jobs.library_edits import change_source
-from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
+from tests.support.jobs.small_jobs import MAPPING, Small, hurry, photo, photos, small
 
 LONG = "y" * 2_000
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
@@ -50,7 +50,11 @@ def test_every_write_and_value_of_an_asset_is_on_the_page(job: Small, tmp_path: 
     assert (story["now"]["outcome"], story["now"]["in run"]) == ("updated", 2)
     values = {row["value"]: row for row in story["values"]}
     assert values["fields.title"]["written"] == HOSTILE
-    assert '"from": ["fields.title.en"' in values["fields.title"]["rule"]
+    rule = values["fields.title"]["rule"]
+    mapping, number, line = rule.split(":", 2)
+    assert "title: {from: [fields.title.en" in line, "as in the mapping file"
+    written = MAPPING.read_text("utf-8").splitlines()[int(number) - 1]
+    assert (mapping, written.split(":")[0].strip()) == ("mapping.yaml", "title")
     titles = [
         (row["run"], change["before"], change["after"])
         for row in story["writes"]
@@ -112,7 +116,7 @@ def test_several_assets_of_one_name_are_listed(tmp_path: Path, monkeypatch: pyte
         one = found[0]["source"]
         assert story_of(job, one, "--by", "source")["asset"]["source_id"] == one
         job.ran("explain", one, "--by", "target", code=2).says("the state knows no asset called")
-        job.ran("explain", one, "--by", "id", code=2).says("--by expects one of source, target, filename, not id")
+        job.ran("explain", one, "--by", "id", code=2).says("--by expects one of source,", "value, not id")
 
 
 def test_assets_that_share_a_name_at_the_source_only_are_listed(
@@ -137,3 +141,42 @@ def test_a_bulk_membership_counts_its_assets(tmp_path: Path, monkeypatch: pytest
         source, _ = ids_of(job, 1)
         writes = [row for row in story_of(job, source)["writes"] if row["operation"].startswith("place:")]
     assert [change["after"] for row in writes for change in row["changes"]] == ["2 assets put in"]
+
+
+def test_an_asset_is_found_by_its_title_or_number(job: Small) -> None:
+    source, _ = ids_of(job, 1)
+    for text, value in (
+        ("Picture 1", "fields.title: Picture 1"),
+        ("picture 1", "fields.title: Picture 1"),
+        ("MU.00001", "fields.inventory: MU.00001"),
+        ("U.00001", "fields.inventory: MU.00001"),
+    ):
+        story = story_of(job, text)
+        assert (story["asset"]["source_id"], story["asset"]["found by"]) == (source, value)
+    change_source(job.pair.job, source, Patch(fields={"title": Localized({"en": "Renamed since"})}))
+    job.run("--full", code=4)
+    assert story_of(job, "Picture 1")["asset"]["source_id"] == source, "the ledger has the former value"
+    job.ran("explain", "Renamed since", code=0).says("found by fields.title: Renamed since")
+    (parked,) = job.parked()
+    assert story_of(job, "Picture 3")["asset"]["source_id"] == parked["asset"], "it was never written"
+
+
+def test_several_assets_with_a_value_are_listed(job: Small) -> None:
+    found = job.ran("explain", "Picture", "--json", code=2).data["candidates"]
+    assert {row["value"] for row in found} >= {"fields.title: Picture 1", "fields.title: Picture 2"}
+    job.ran("explain", "Picture", code=2).says("Assets called Picture", "fields.title: Picture 1", "--by source")
+    job.ran("explain", "Picture 1", "--by", "filename", code=2).says("the state knows no asset called")
+    job.ran("explain", "%", code=2).says("the state knows no asset called", "its title or its number")
+    assert story_of(job, "Picture 2", "--by", "value")["asset"]["found by"] == "fields.title: Picture 2"
+
+
+def test_the_evidence_of_an_asset_is_that_of_its_weakest_file_also_after_an_update(job: Small) -> None:
+    source, _ = ids_of(job, 1)
+    job.ran("verify", "--level", "digest", "--no-progress", code=0)
+    before = story_of(job, source)
+    assert before["now"]["evidence"] == min(row["evidence"] for row in before["files"]) > "V1"
+    change_source(job.pair.job, source, Patch(fields={"title": Localized({"en": "Later"})}))
+    job.run("--full", code=4)
+    after = story_of(job, source)
+    assert after["now"]["outcome"] == "updated"
+    assert (after["now"]["evidence"], after["files"]) == (before["now"]["evidence"], before["files"])

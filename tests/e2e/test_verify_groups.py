@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.verification.overwritten import EMBEDDED, INFERRED, MANY
+from dam_sync.engine.verification.overwritten import EMBEDDED, MANY, UNCERTAIN
 from dam_sync.engine.verification.verify import FEW
-from tests.support.jobs.library_edits import retitle_at_target
+from dam_sync.model.asset import Patch
+from dam_sync.model.values import Localized
+from tests.support.jobs.library_edits import change_source, retitle_at_target
 from tests.support.jobs.small_jobs import Small, hurry, photo, photos, small
 
 CAMERA = "Taken with a camera on {} May"
@@ -60,13 +62,22 @@ def test_a_target_that_read_the_files_is_recognized(tmp_path: Path) -> None:
         assert (len(group["examples"]), group["cause"]) == (3, "")
 
 
-def test_a_target_that_overwrites_is_recognized_by_the_pattern(tmp_path: Path) -> None:
+def test_edits_by_people_soon_after_a_run_are_not_called_the_work_of_the_target(tmp_path: Path) -> None:
     with small(tmp_path, photos(MANY + 2)) as job:
         job.run()
         for number in range(1, MANY + 1):
             retitle_at_target(job, number, f"IMG_{number:04d}")
         (group,) = verdict_of(job, "--level", "fields")["groups"]
-        assert (group["number"], group["cause"]) == (MANY, INFERRED)
+        assert group["number"] == MANY
+        assert "in the first 512 KB of 0 of 3 files" in group["cause"]
+        assert group["cause"].endswith(UNCERTAIN)
+        assert "nobody" not in group["cause"]
+        assert "overwritten by `run JOB --repair`" in group["remedy"]
+        told = job.ran("verify", "--no-progress", "--level", "fields", code=3)
+        told.says(UNCERTAIN, f"next: dam-sync plan {job.pair.job} --repair")
+        assert "next: dam-sync run" not in told.text, "people see first what a repair would overwrite"
+        planned = job.ran("plan", "--repair", "--no-progress", code=0)
+        planned.says("people may have edited it", f"next: dam-sync run {job.pair.job} --repair")
         part = verdict_of(job, "--level", "fields", "--sample", "50%")
         compared, differ = part["checked"], part["different"]
         assert 0 < differ <= compared < MANY + 2
@@ -88,3 +99,16 @@ def test_differences_soon_after_a_run_are_looked_at_again_at_a_bounded_cost(tmp_
     assert f"{number} assets differed at first" in note
     assert "0 agreed then" in note
     assert verified["target"]["calls"]["GET /v2/collections"] < 10, "no container differs: they are listed once"
+
+
+def test_a_verification_does_not_wait_for_an_open_conflict(tmp_path: Path) -> None:
+    with small(tmp_path, photos(3), options="version_policy: file_only, index_lag: 20") as job:
+        job.run()
+        (first,) = [row["id"] for row in job.pair.source.assets if row["filename"] == "photo-1.jpg"]
+        retitle_at_target(job, 1, "By hand")
+        change_source(job.pair.job, first, Patch(fields={"title": Localized({"en": "At the source"})}))
+        job.run("--full", code=4)
+        verified = job.ran("verify", "--json", "--no-progress", "--level", "digest", code=3).data
+        assert (verified["verdict"]["different"], verified["verdict"]["equal"]) == (1, 2)
+        assert sum(verified["verdict"]["evidence"].values()) == 3, "its file is compared, too"
+        assert not [note for note in verified["notes"] if "compared again" in note]

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.support.jobs.library_edits import retitle_at_target
 from tests.support.jobs.small_jobs import Record, Small, photo, small
 from tests.support.jobs.tenants import duplicates
 from tests.support.sample.cases import only_in_full
@@ -85,6 +86,19 @@ def test_waves_run_in_their_order_once_signed_off(tmp_path: Path) -> None:
         renamed = waves_of(desk)["remainder"]
         assert (renamed["selected"], renamed["moved"], renamed["run"]) == (None, None, None)
         desk.ran("status", code=0).says("does not have any more (rest)", "the next run sorts")
+
+
+def test_a_verification_of_everything_counts_for_each_wave_with_what_it_found_there(tmp_path: Path) -> None:
+    with small(tmp_path, pictures()) as desk:
+        in_waves(desk, "{name: press, select: {containers: [/Library/Press]}}", "{name: rest}")
+        desk.run("--wave", "press")
+        desk.run("--wave", "rest")
+        retitle_at_target(desk, 2, "By hand")  # of the wave rest
+        desk.ran("verify", "--level", "fields", code=3)
+        found = {name: row["verified"]["clean"] for name, row in waves_of(desk).items()}
+        assert found == {"press": True, "rest": False}
+        desk.ran("signoff", "--wave", "press", "--by", "Jane", code=0)
+        desk.ran("signoff", "--wave", "rest", code=REFUSED).says("found differences")
 
 
 def test_a_sign_off_is_shown_in_words(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def test_a_change_that_no_listing_shows_stops_the_run_at_its_asset(tmp_path: Pat
             followed(move, file)
         with pytest.raises(SafetyStop, match=f"asset {changed} is not as it was planned"):
             move.universe.do(run_job(move.job, move.universe.options()))
+        assert move.universe.do(job_status(move.job))["stopped"]["follows a plan"], "so that a new one is suggested"
         _, file = planned(move)
         run = followed(move, file)
         assert SAME in run.notes

@@ -171,7 +171,34 @@ async def test_an_asset_is_found_by_each_of_its_names(store: SqlStore) -> None:
         assert (found.source, found.target, found.by) == ("7", "t-7", by)
     assert [found.source for found in await store.candidates_called("8")] == ["8"]
     assert await store.candidates_called("nope") == []
+    assert await store.last_written(["8", "9"]) == {}, "only what was written counts"
     story = await store.story("8")
     assert (story.link, story.ledger) == (None, ())
     assert story.last is not None
     assert (story.last.action, story.last.run) == ("parked", 2)
+
+
+DRAFT: Json = {"filename": "b.jpg", "status": "", "fields": {"title": {"texts": {"en": "The Gulf", "fr": "50 %_été"}}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "found"),
+    [
+        ("The Gulf", True, ["9"]),
+        ("the gulf", True, ["9"]),
+        ("Gulf", True, []),
+        ("Gulf", False, ["9"]),
+        ("50 %_été", True, ["9"]),
+        ("_été", False, ["9"]),
+        ("50 _", False, []),
+        ("The%", False, []),
+    ],
+)
+async def test_an_asset_is_found_by_what_its_values_hold(
+    store: SqlStore, text: str, whole: bool, found: list[str]
+) -> None:
+    await parked(store, "7")
+    await store.put_link(LinkRow("9", "t-9", filename="b.jpg", draft=DRAFT))
+    holders = await store.holders_of(text, 10, whole=whole)
+    assert [one.candidate.source for one in holders] == found
+    assert all((one.candidate.target, one.candidate.filename) == ("t-9", "b.jpg") for one in holders)

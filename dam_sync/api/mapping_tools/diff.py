@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dam_sync.api.bootstrap import reading_of_job
+from dam_sync.api.explain import in_words
 from dam_sync.api.job_file import job_of
 from dam_sync.api.mapping_tools.kept_sample import KeptSample, kept_sample, take_sample
 from dam_sync.config.job import JobConfig
@@ -28,7 +29,7 @@ NOT_SELECTED, PARKED = "not selected", "parked"
 @dataclass(slots=True)
 class PartDifference:
     """One part of the target's assets. gained, lost, changed: assets whose value is new, gone, or another one.
-    examples: source id, value before, value after."""
+    examples: source id, value before, value after, in words."""
 
     part: str
     gained: int = 0
@@ -120,4 +121,8 @@ def _compare(
         part.lost += key not in new
         part.changed += key in old and key in new
         if len(part.examples) < EXAMPLES:
-            part.examples.append((asset.id, old.get(key, ""), new.get(key, "")))
+            part.examples.append((asset.id, _in_words(key, old.get(key)), _in_words(key, new.get(key))))
+
+
+def _in_words(key: str, text: str | None) -> str:
+    return "" if text is None else in_words(key, json.loads(text))

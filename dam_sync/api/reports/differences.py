@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dam_sync.api.atomic_io import csv_file
 from dam_sync.engine.compare import Difference
 from dam_sync.report.csv_rows import DIFFERENCES, difference_row
+
+MOST = 10_000  # ids of differing assets that are kept
 
 
 @contextmanager
@@ -26,3 +28,23 @@ def differences_to(path: Path | None) -> Iterator[Callable[[str, str, Difference
             writer.writerow(difference_row(source, target, asdict(found)))
 
         yield write
+
+
+@dataclass(slots=True)
+class DifferingAssets:
+    """The source ids of assets that differ, passed on to `sink`. extras: whether additions count. many: there are more
+    than are kept."""
+
+    sink: Callable[[str, str, Difference], None] | None = None
+    extras: bool = False
+    ids: set[str] = field(default_factory=set)
+    many: bool = False
+
+    def __call__(self, source: str, target: str, found: Difference) -> None:
+        """One more difference."""
+        if self.sink is not None:
+            self.sink(source, target, found)
+        if self.extras or not found.extra:
+            self.many = self.many or (len(self.ids) >= MOST and source not in self.ids)
+            if not self.many:
+                self.ids.add(source)

@@ -85,6 +85,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.notes.extend(sentences.about_resumed(run.id, sum(done.counts.values())))
     written = await LedgerSummary.of(store, run.id, done.ledger)
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
+    report.notes.extend(sentences.about_repair(report.repaired) if report.is_plan else [])
     report.terms, report.containers = written.made.of_terms(context.target_schema), written.made.of_containers()
     work = (await WorkSummary.of(store, run.id)).without(done.work)
     report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
@@ -162,8 +163,8 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
         seconds=(now - context.run.started_at).total_seconds(),
         origin=Origin(__version__, user_name(), socket.gethostname(), opened.job.mapping),
         notes=[
-            *opened.source_account.notes_as("source"),
-            *opened.target_account.notes_as("target"),
+            *(f"source: {note}" for note in opened.source_account.notes_as("source")),
+            *(f"target: {note}" for note in opened.target_account.notes_as("target")),
             *sentences.about_accepted(context.tallies.accepted),
         ],
     )

@@ -38,6 +38,7 @@ from dam_sync.store.rows import LinkRow, Outcome
 
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 NO_RELEASE = "no release date"
+SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
 
@@ -91,7 +92,7 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
     exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
         seen = "seen by no more people than at the source"
-        return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern="seen by more people")]
+        return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern=SEEN_BY_MORE)]
     return exposure.applied(drafted), []
 
 

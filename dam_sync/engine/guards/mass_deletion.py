@@ -17,6 +17,7 @@ from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source returns no assets to this credential"
 NOTHING_HINT = "check the URL and the credential's rights at the source; if the library really is empty"
+WAITING = "the target lacks {} of {} that were moved to it: waiting up to {:.0f} s for its search index"
 RIGHTS_HINT = (
     "check the credential's rights at the source; if that many really are gone, continue with --accept-changes: "
     "nothing is removed at the target by that"
@@ -107,12 +108,16 @@ def emptied_hint(context: RunContext) -> str:
 
 async def target_is_empty(context: RunContext) -> bool:
     """Whether most of some linked assets, spread over the library, are gone from the target, even after its index can
-    no longer be behind. Those that a killed run or rollback was moving to the trash prove nothing."""
+    no longer be behind, which is shown meanwhile. Those that a killed run or rollback was moving to the trash prove
+    nothing."""
     sample = await context.store.without_begun_removals(await context.store.sample_links(SAMPLE))
-    asked = [link.target for link in sample]
-    if not await _mostly_gone(context.target, asked):
+    asked, lag = [link.target for link in sample], context.target.limits.lag.total_seconds()
+    gone = await _gone_of(context.target, asked)
+    if not _is_most(gone, asked):
         return False
-    await sleep_looking(context.clock, context.target.limits.lag.total_seconds(), context.refuse_stopped)
+    waiting = WAITING.format(gone, counted(len(asked), "asset"), lag)
+    context.progress.look(waiting, context.clock.monotonic() + lag)
+    await sleep_looking(context.clock, lag, context.refuse_stopped)
     return await _mostly_gone(context.target, asked)
 
 
@@ -185,7 +190,15 @@ def _few(known: int, seen: int, gone: int) -> GuardFinding | None:
 
 
 async def _mostly_gone(service: Service, ids: list[str]) -> bool:
-    return bool(ids) and sum([await is_gone(service, AssetId(one)) for one in ids]) > len(ids) / 2
+    return _is_most(await _gone_of(service, ids), ids)
+
+
+async def _gone_of(service: Service, ids: list[str]) -> int:
+    return sum([await is_gone(service, AssetId(one)) for one in ids])
+
+
+def _is_most(gone: int, ids: list[str]) -> bool:
+    return bool(ids) and gone > len(ids) / 2
 
 
 async def is_gone(service: Service, asset: AssetId) -> bool:

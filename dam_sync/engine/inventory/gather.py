@@ -27,7 +27,6 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.not_moved import NotMoved, NotUsed
-from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.service import Service
@@ -89,10 +88,10 @@ class Inspection:
             by_year=made.amounts(tally.years, counts.years),
             duplicates=tally.duplicates.result(),
             rights=tally.rights.risks(),
-            unseen=tuple(self._unseen(account, reader, tally, total)),
+            unseen=tuple(self._unseen(reader, tally, total)),
             not_moved=tuple(self._left_out(counts)),
             not_used=tuple(LeftOut(one.what, one.why, one.where) for one in self.not_used),
-            notes=(*self.notes, *reader.notes, *counts.notes, *made.notes()),
+            notes=(*self.notes, *reader.notes, *counts.notes, *made.notes(), *account.notes_as(self.role)),
             undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
             calls=dict(self.service.calls),
         )
@@ -201,8 +200,7 @@ class Inspection:
             f"{CONFIDENCE:.0%} confidence)"
         )
 
-    def _unseen(self, account: Account, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
-        yield from (Risk(note, None) for note in account.notes_as(self.role))
+    def _unseen(self, reader: SampleReader, tally: LibraryTally, total: int | None) -> Iterator[Risk]:
         if reader.refused.number:
             yield _risk("assets that are listed but cannot be read", reader.refused)
         if reader.complete and total is not None and total > reader.listed + reader.trashed:

@@ -148,7 +148,8 @@ class TargetTrash:
         if not self.context.target.capabilities.reads(Feature.TRASH) or self.context.options.accept_changes:
             return
         raise SafetyStop(
-            f"{target} was to be moved to the trash of the target, and is not there: it was removed permanently",
+            f"{target} was to be moved to the trash of the target, and is not there: it was removed permanently, by "
+            "the service or by somebody",
             asset=source,
             hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied "
             "the trash since, run again with --accept-changes",

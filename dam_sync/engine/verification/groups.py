@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 
 from dam_sync.engine.compare import Difference
 from dam_sync.model.values import Json
@@ -18,19 +19,19 @@ _ATTACHMENT = re.compile(r"^attachment .*?(\.\w+)?$", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One difference of one asset; see `Judgement.untouched`."""
+    """One difference of one asset; see `Judgement.changed_at`."""
 
     source: str
     target: str
     difference: Difference
-    untouched: bool = False
+    changed_at: datetime | None = None
 
 
 @dataclass(slots=True)
 class DifferenceGroup:
     """Differences of one pattern at one place. number: of them; examples: (source id, target id, expected, found);
-    cause, remedy: in a sentence each, if the cause is known. members: the first of them; untouched: how many of all are
-    of assets that nobody changed at the target."""
+    cause: what is known of who wrote the values, remedy: what to do; in a sentence each, if anything is known.
+    members: the first of them."""
 
     path: str
     pattern: str
@@ -40,12 +41,10 @@ class DifferenceGroup:
     cause: str = ""
     remedy: str = ""
     members: list[Found] = field(default_factory=list)
-    untouched: int = 0
 
     def add(self, found: Found) -> None:
         """One more."""
         self.number += 1
-        self.untouched += found.untouched
         if len(self.members) < MEMBERS:
             self.members.append(found)
         if len(self.examples) < SHOWN:

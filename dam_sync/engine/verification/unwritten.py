@@ -1,14 +1,16 @@
-"""What an unfinished run has still to write: no difference that waiting for the index of the target would settle."""
+"""What no run has written yet, or not wholly: no difference that waiting for the index of the target would settle."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from dam_sync.engine.compare import Difference, Scope
+from dam_sync.engine.guards.exposure import SEEN_BY_MORE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 
 PLACEMENTS = "placements"
+REJECTED = "value at the source: {}"  # the pattern of values that the mapping refuses
 
 
 def may_agree_later(found: Iterable[Difference]) -> set[str]:
@@ -25,3 +27,12 @@ async def is_unwritten(
         return False
     differing = {place for place in draft.placements ^ actual.placements if place.kind in scope.containers}
     return differing <= await context.store.open_placements(actual.id)
+
+
+async def is_set_aside(context: RunContext, asset: str, found: Iterable[Difference]) -> bool:
+    """Whether runs write nothing of this asset as it is: it has an open conflict, the mapping refuses a value, or more
+    people would see it."""
+    beginning = REJECTED.format("")
+    if any(one.pattern.startswith(beginning) or one.pattern == SEEN_BY_MORE for one in found):
+        return True
+    return bool(await context.store.conflicts_of([asset]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.groups import DifferenceGroups, Found
@@ -28,9 +29,10 @@ class FileProof:
 @dataclass(slots=True)
 class Judgement:
     """The result of comparing one asset. fate: the count of the verdict it belongs to; found: differences and extras;
-    unread: parts not compared because the target does not return them; untouched: nobody changed the asset at the
-    target since a run last wrote it; left: paths that no call changes, which a run reported as a loss; unwritten: what
-    differs is still to be written by an unfinished run."""
+    unread: parts not compared because the target does not return them; changed_at: when the asset was
+    changed last at the target, as that says; left: paths that no call changes, which a run reported as a loss;
+    unwritten: what differs is still to be written by an unfinished run; set_aside: no run writes the asset as it is.
+    The last two are asked only while the index of the target may be behind."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
@@ -38,8 +40,9 @@ class Judgement:
     unread: frozenset[str] = frozenset()
     left: frozenset[str] = frozenset()
     evidence: str = ""
-    untouched: bool = False
+    changed_at: datetime | None = None
     unwritten: bool = False
+    set_aside: bool = False
 
     @property
     def clean(self) -> bool:
@@ -114,10 +117,10 @@ class Verdict:
         del facts["sink"]
         return {**facts, "groups": self.groups.as_json(), "statement": self.statement, "clean": self.clean}
 
-    def note(self, source: str, target: str, found: Iterable[Difference], *, untouched: bool = False) -> None:
+    def note(self, source: str, target: str, found: Iterable[Difference], changed_at: datetime | None = None) -> None:
         """Count differences, and keep them for the report, up to SHOWN."""
         for difference in found:
-            self.groups.add(Found(source, target, difference, untouched))
+            self.groups.add(Found(source, target, difference, changed_at))
             if self.sink is not None:
                 self.sink(source, target, difference)
             kept = self.extras if difference.extra else self.differences
@@ -134,7 +137,7 @@ class Verdict:
         )
         setattr(self, outcome, getattr(self, outcome) + 1)
         self.missing_compared += outcome == "missing"
-        self.note(source, target, judged.found, untouched=judged.untouched)
+        self.note(source, target, judged.found, judged.changed_at)
         if outcome in ("equal", "different"):
             _add(self.evidence, judged.whole)
         for proof in judged.proofs:

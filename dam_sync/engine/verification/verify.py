@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
@@ -45,7 +44,13 @@ from dam_sync.engine.verification.overwritten import find_causes
 from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.verification.renamed import Renamed
 from dam_sync.engine.verification.sampling import is_sampled
-from dam_sync.engine.verification.unwritten import PLACEMENTS, is_unwritten, may_agree_later
+from dam_sync.engine.verification.unwritten import (
+    PLACEMENTS,
+    REJECTED,
+    is_set_aside,
+    is_unwritten,
+    may_agree_later,
+)
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
@@ -66,8 +71,7 @@ NOTHING_MOVED = "nothing was moved: listing the source alone"
 PAGE = 500
 NOT_MOVED, ROLLED_BACK = "not moved yet", "moved, and rolled back since"
 UNLINKED = {REMOVED: "removed before", **dict.fromkeys(("created", "updated", "unchanged"), ROLLED_BACK)}
-REMOVED_BY_SERVICE, IN_TRASH = "removed by the service", "in its trash"
-DIGESTING = timedelta(minutes=10)  # within which a service may still work on what a run wrote
+GONE_WHILE_NEW, IN_TRASH = "gone while it may be removed as a duplicate", "in its trash"
 SUSPECTS = 5000  # compared again while the target's index may be behind
 FEW, FIRST_PAUSE = 8, 1.0  # of them, looked at again and again; seconds before the first look
 
@@ -100,7 +104,6 @@ class Verifier:
     unsorted: int = 0  # assets that no run sorted into a wave yet
     unread_containers: list[str] = field(default_factory=list)
     uncompared: frozenset[Placement] = frozenset()  # containers of the target among them
-    written: datetime | None = None  # when the last run had ended and the target had worked on what it wrote
     verdict: Verdict = field(init=False)
     scope: Scope = field(init=False)
     files: FileCheck = field(init=False)
@@ -133,7 +136,7 @@ class Verifier:
         """Read the target, and compare what is linked with it. Without anything linked it could tell nothing."""
         context = self.context
         await self.load_terms()
-        self.patience, self.written = await context.lag_left(), await self._last_written()
+        self.patience = await context.lag_left()
         await self._load_members()
         async for shard in context.target.shards(Window()):
             async for batch in context.target.crawl(shard, None):
@@ -152,23 +155,12 @@ class Verifier:
         judged.found = [one for one in judged.found if one.path != "placements" or not members]
         return judged
 
-    async def _last_written(self) -> datetime | None:
-        """On the clock of the target."""
-        ended, limits = await self.context.last_ended(), self.context.target.limits
-        later = self.context.target_account.clock_skew + limits.lag + limits.processing_time + DIGESTING
-        return ended + later if ended is not None else None
-
-    def _untouched(self, actual: Asset) -> bool:
-        """Whether nobody changed the asset at the target since a run last wrote it, as far as its date says."""
-        changed = actual.changed_at
-        return changed is not None and self.written is not None and changed <= self.written
-
     async def _look_for_removed(self) -> None:
-        """What the service removed is missing and gets parked; what it may still remove is reported."""
+        """New assets that are gone count as missing and get parked; what the service may still remove is reported."""
         for row in await watch_probation(self.context):
             self.verdict.missing += 1
             self.verdict.note(
-                row.source, row.target, [Difference("asset", "in the target", row.message, pattern=REMOVED_BY_SERVICE)]
+                row.source, row.target, [Difference("asset", "in the target", row.message, pattern=GONE_WHILE_NEW)]
             )
         if left := await still_deletable(self.context):
             self.verdict.early, self.verdict.until = left
@@ -354,14 +346,14 @@ class Verifier:
         async with self.gate:
             try:
                 judged = await self._judge(link, listed, fresh=fresh)
-                if judged.outcome == "different" and not fresh and self.patience <= 0:
+                if judged.outcome == "different" and not fresh and (self.patience <= 0 or judged.set_aside):
                     judged = await self._judge(link, None, fresh=True)
             except DamSyncError as error:
                 if isinstance(react(error), StopRun | RetryAsset):
                     raise
                 wrong = Difference("asset", "readable", str(error), pattern=f"not readable: {error.cause}")
                 judged = Judgement("different", [wrong], evidence="V0")
-        late = set() if judged.unwritten else may_agree_later(judged.found)
+        late = set() if judged.unwritten or judged.set_aside else may_agree_later(judged.found)
         if late and self.patience > 0 and len(self.suspects) < SUSPECTS:
             self.suspects.append(link)
             self.members_late |= PLACEMENTS in late
@@ -415,13 +407,13 @@ class Verifier:
         files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
-        judged = Judgement(
-            _outcome(found), found, unread=self._unread(asset, hidden), untouched=self._untouched(actual)
-        )
+        judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden), changed_at=actual.changed_at)
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
         if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
-            return judged  # it will be compared again; no need to download its bytes now
+            judged.set_aside = await is_set_aside(context, link.source, found)
+            if not judged.set_aside:
+                return judged  # it will be compared again; no need to download its bytes now
         await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if context.policy.extras == "ignore":
@@ -452,7 +444,7 @@ class Verifier:
                 rejection.path,
                 "a value that fits",
                 f"{rejection.rule}: {rejection.detail}",
-                pattern=f"value at the source: {rejection.rule}",
+                pattern=REJECTED.format(rejection.rule),
             )
             for rejection in drafted.rejections
         ]

@@ -100,7 +100,7 @@ class FolderService(Service):
                 raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
             if tenant.read_only:
                 missing = ConfigError(f"{tenant.known_as} is not there", hint=self._begins)
-                made = ("the first run makes it",)
+                made = ("the folder is not there yet: the first run makes it",)
                 return Account(
                     tenant.unnamed,
                     as_target=made,

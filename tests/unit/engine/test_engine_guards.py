@@ -30,7 +30,7 @@ from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.probed import Account
-from dam_sync.model.run_options import RunOptions
+from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
@@ -81,13 +81,23 @@ class Desk:
     run: RunRow = RUN
     tallies: Tallies = field(default_factory=Tallies)
     waited: float = 0.0
+    said: str = ""  # what was shown during the first wait
     on_server: bool = False  # the state
 
     @property
     def clock(self) -> Desk:
         return self
 
+    @property
+    def progress(self) -> Progress:
+        return self.options.progress
+
+    def monotonic(self) -> float:
+        return self.waited
+
     async def sleep(self, seconds: float) -> None:
+        if not self.said:
+            self.said = self.progress.looking[0]
         self.waited += seconds
         self.target.there |= self.target.late
 
@@ -244,6 +254,10 @@ async def test_a_target_is_empty_only_when_the_requested_assets_are_missing(desk
     desk.target.there, desk.target.late = set(), frozenset(desk.target.there)
     assert not await found(emptied_target(desk.session))
     assert desk.waited == 30
+    assert desk.said == (
+        "the target lacks 5 of 5 assets that were moved to it: waiting up to 30 s for its search index"
+    )
+    assert desk.progress.looking[1] == 30, "until then"
     desk.target.trash = desk.target.there
     (told,) = await found(emptied_target(desk.session))
     assert "give the job a new `state:` file" in told.hint

@@ -14,6 +14,7 @@ from dam_sync.report.next_step import (
     after_map_diff,
     after_plan,
     after_redirects,
+    after_report,
     after_rollback,
     after_sheet,
     after_status,
@@ -24,6 +25,22 @@ def test_a_plan_that_was_written_is_the_one_to_run() -> None:
     assert after_plan("job.yaml", Path("my plan.json"), sampled=False) == ["run job.yaml --plan 'my plan.json'"]
     assert after_plan("job.yaml", None, sampled=False) == ["run job.yaml"]
     assert after_plan("job.yaml", Path("part.json"), sampled=True) == ["run job.yaml"], "that of a sample cannot be run"
+
+
+def test_a_plan_without_a_file_is_run_with_its_options() -> None:
+    asked = ["--full", "--repair", "--only 7"]
+    assert after_plan("job.yaml", None, sampled=False, asked=asked) == ["run job.yaml --full --repair --only 7"]
+    assert after_plan("job.yaml", None, sampled=False, wave="a b", asked=["--repair"]) == [
+        "run job.yaml --wave 'a b' --repair"
+    ]
+    assert after_plan("job.yaml", Path("p.json"), sampled=False, asked=asked) == ["run job.yaml --plan p.json"]
+
+
+def test_no_repair_is_named_before_people_saw_what_it_would_overwrite() -> None:
+    verdict = {"clean": False, "different": 3, "missing": 0, "unfinished": None}
+    report = {"kind": "verify", "verdict": verdict, "parked": []}
+    assert after_report(report, "job.yaml") == ["plan job.yaml --repair"]
+    assert after_report({**report, "wave": "press"}, "job.yaml") == ["plan job.yaml --repair --wave press"]
 
 
 def test_a_list_that_was_written_is_read_back() -> None:
@@ -56,6 +73,8 @@ def test_an_unfinished_rollback_is_finished_before_anything_else() -> None:
     assert after_status("job.yaml", unfinished="rollback 4", parked=0) == ["rollback job.yaml --run 4"]
     planned = after_status("job.yaml", unfinished="run", parked=0, code=6)
     assert planned == ["plan job.yaml", "run job.yaml"], "after a safety stop people look before they go on"
+    stale = after_status("job.yaml", unfinished="run", parked=0, code=6, planned=True)
+    assert stale == ["plan job.yaml -o plan.json", "run job.yaml --plan plan.json"], "the run alone is refused again"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.model.public_link import Redirect, counterpart, is_signed, plain_url
+from dam_sync.report import sentences
 from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
 
 
@@ -255,3 +256,19 @@ def test_a_preview_becomes_a_preview_rather_than_the_file_itself() -> None:
         *("original", "original", "640px-landscape")
     ]
     assert counterpart("preview", {"original": "f", "640px-landscape": "l?w=640&crop=yes"}) == "original"
+
+
+def test_a_preview_that_becomes_the_file_itself_is_counted() -> None:
+    rows = [Redirect("o", "n", "1", "t", name, became) for name, became in NAMES]
+    assert [row.enlarges for row in rows] == [True, False, False, False, False]
+    assert sentences.about_enlarged(0) == []
+    assert sentences.about_enlarged(2)[0].startswith("2 links to previews become the file itself")
+
+
+NAMES = (
+    ("preview", "original"),
+    ("preview", "640px"),
+    ("original", "cdn"),
+    ("html_viewer", "original"),
+    ("preview", ""),
+)

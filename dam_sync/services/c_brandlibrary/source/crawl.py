@@ -122,7 +122,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         raise TruncatedListing(
             f"section {whole.ids[0]} has {total} assets but its search by date of creation returns {shown}",
             operation=facts.SECTION_ASSETS,
-            hint="run the same command again; if the error persists, the search index of the service is damaged",
+            hint="run the same command again; if the error persists, the search index of the service may be damaged",
         )
 
     def _pieces(self, whole: ListingQuery, total: int, exact: bool) -> AsyncIterator[Shard]:
