@@ -194,10 +194,11 @@ async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> 
 
 
 def _side(kind: str, account: Account, service: Service) -> ReportedSide:
-    calls: Counter[str] = Counter(service.calls)
+    calls, at_least = Counter[str](service.calls), dict[str, str]()
     if isinstance(service, DryTarget):
         calls.update(service.estimated)
-    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user)
+        at_least = {call: takes for call, takes in service.limits.combined.items() if service.estimated[call]}
+    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user, at_least)
 
 
 def _mapping(opened: ConnectedJob, context: RunContext, work: WorkSummary) -> list[MappingLine]:
