@@ -30,7 +30,7 @@ from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, sta
 from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
-from dam_sync.config.secrets import PROGRAM
+from dam_sync.config.secrets import PROGRAM, may_wait, slips_in
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
@@ -171,6 +171,8 @@ async def _about_side(
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
         for note in await notes_about(role, (options.connectors or discover())[side.kind], service, needed=True):
             yield CheckResult.noted(replace(note, subject=f"{role} {note.subject}"))
+        for finding in await _asked(service, role):
+            yield finding
         sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
             await service.adopt_schema(sides.services["source"][1])
@@ -179,6 +181,18 @@ async def _about_side(
         why = await explained(error, side, role, opens_at(job, role, options))
         for finding in CheckResult.of(role, why):
             yield finding
+
+
+async def _asked(service: Service, role: str) -> list[CheckResult]:
+    """What is asked of a service only when a job is checked."""
+    hint = "correct the option `locales`, or leave it out"
+    return [
+        *(CheckResult(f"{role} calls", text) for text in about_counted_calls(await service.counted_calls())),
+        *(
+            CheckResult(f"{role} options", f"locales: the {role} has no language {language}", hint, warns=True)
+            for language in await service.unknown_languages()
+        ),
+    ]
 
 
 async def _about_overlap(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
@@ -414,6 +428,10 @@ def _about_secret_files(job: JobConfig) -> Iterator[CheckResult]:
     for path in job.open_secret_files:
         message = f"every user of this computer can read the secret in {path}"
         yield CheckResult("secrets", message, f"`chmod 600 {shlex.quote(str(path))}`", warns=True)
+    for side in (job.source, job.target):
+        given = side.auth.parameters if side.auth is not None else {}
+        for slip in slips_in({key: text for key, text in given.items() if not may_wait(text)}):
+            yield CheckResult("secrets", slip, "leave it out, unless it belongs to the secret", warns=True)
 
 
 def _about_notify(job: JobConfig) -> Iterator[CheckResult]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dam_sync.model.csv_cells import records_of
+from dam_sync.model.csv_cells import IS_SPREADSHEET, SAVE_AS_CSV, is_spreadsheet, records_of
 from dam_sync.model.errors import ConfigError
 
 LARGEST_CSV = 50_000_000
@@ -29,6 +29,9 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
             raise ConfigError(f"there is no file {path}", hint=hint)
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
+        with path.open("rb") as file:
+            if is_spreadsheet(file.read(8)):
+                raise ConfigError(f"{path} {IS_SPREADSHEET}", hint=SAVE_AS_CSV)
         with path.open(encoding="utf-8-sig", newline="") as text:
             reader = records_of(text)
             missing = [name for name in columns if name not in reader.columns]

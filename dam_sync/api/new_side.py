@@ -29,6 +29,7 @@ Ask: TypeAlias = Callable[[str, str], str]
 """Asks a person a question with a default, and returns what was typed."""
 Tell: TypeAlias = Callable[[str], None]
 OPTIONS = "options."
+TENANT = "https://museum.dam.example"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 NO_SECRET = "write the name of the environment variable that holds it, in capitals, never the secret itself"
 
@@ -94,17 +95,29 @@ NOTHING = NewSide()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """flag: what stands for it on the command line, after `--source`; empty: whether nothing may be typed."""
+    """flag: what stands for it on the command line, after `--source`; empty: whether nothing may be typed; choices:
+    what may be answered, each with a line about it, also by its number."""
 
     text: str
     flag: str = ""
     default: str = ""
     empty: bool = False
+    choices: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """What is asked for, without examples and choices."""
         return self.text.partition(" (")[0].partition(",")[0]
+
+    def lines(self) -> Iterator[str]:
+        """The choices, numbered."""
+        for number, (name, about) in enumerate(self.choices.items(), 1):
+            yield f"{number:>3}. {name}: {about}" if about else f"{number:>3}. {name}"
+
+    def chosen(self, text: str) -> str:
+        """The choice with this number, or what was typed."""
+        names = list(self.choices)
+        return names[int(text) - 1] if text.isdecimal() and 0 < int(text) <= len(names) else text
 
 
 @dataclass(slots=True)
@@ -120,8 +133,9 @@ class SideQuestions:
 
     def complete(self, given: NewSide) -> NewSide:
         """The side with everything that its connector needs. Raises ConfigError."""
-        question = f"kind of the {self.role} ({', '.join(self.connectors)})"
-        kind = self._answer(given.kind, Question(question, "kind=…"), self._kind)
+        about = {name: each.summary for name, each in self.connectors.items()}
+        question = Question(f"kind of the {self.role}", "kind=…", choices=about)
+        kind = self._answer(given.kind, question, self._kind)
         connector, side = self.connectors[kind], replace(given, kind=kind)
         self._refuse_options(side, connector)
         side = self._with_urls(side, connector)
@@ -171,13 +185,15 @@ class SideQuestions:
             question = Question(f"URL of the {self.role}, for example {example}{empty}", "base_url=…", empty=optional)
             side = replace(side, base_url=self._answer(side.base_url, question, base_url))
         if connector.needs_tenant_url:
-            question = Question(f"second URL of the {self.role}, that of its tenant", "tenant_url=…")
+            text = f"second URL of the {self.role}, that of its tenant, for example {TENANT}"
+            question = Question(text, "tenant_url=…")
             side = replace(side, tenant_url=self._answer(side.tenant_url, question, tenant_url))
         return side
 
     def _with_auth(self, side: NewSide, connector: Connector) -> NewSide:
         first = next(iter(connector.auth))
-        question = Question(f"how to authenticate ({', '.join(connector.auth)})", "flow=…", first)
+        needs = {name: ", ".join(required_of(method)) for name, method in connector.auth.items()}
+        question = Question("how to authenticate", "flow=…", first, choices=needs)
         one = first if len(connector.auth) == 1 else ""
         flow = self._answer(side.flow or one, question, partial(self._known, connector.auth, "flow"))
         side, method = replace(side, flow=flow), connector.auth[flow]
@@ -188,7 +204,8 @@ class SideQuestions:
         while (wrong := _incomplete(side, method)) and self.ask is not None:
             self.tell(f"{flow}: {wrong}")
             names = [name for name in method.model_fields if name not in {*side.variables, *side.values}]
-            question = Question(f"parameter to add ({', '.join(names)})")
+            fields = method.model_fields
+            question = Question("parameter to add", choices={name: fields[name].description or "" for name in names})
             side = self._with_parameter(side, self._answer("", question, partial(self._known, names, "parameter")))
         return side
 
@@ -223,19 +240,25 @@ class SideQuestions:
         return text
 
     def _with_options(self, side: NewSide, connector: Connector) -> NewSide:
-        names = ", ".join(connector.options.model_fields)
-        if self.ask is None or side.options or not names:
+        known = {name: each.description or "" for name, each in connector.options.model_fields.items()}
+        if self.ask is None or side.options or not known:
             return side
-        self.tell(f"options of {connector.name}: {names}; see dam-sync help {connector.name}")
+        self.tell(f"options of {connector.name}, all of which may be left out; see dam-sync help {connector.name}:")
+        listed = Question("", choices=known)
+        for line in listed.lines():
+            self.tell(line)
         options: dict[str, Json] = {}
-        question = Question(f"option of the {self.role} as KEY=VALUE, empty to go on", empty=True)
+        question = Question(f"option of the {self.role} as KEY=VALUE or NUMBER=VALUE, empty to go on", empty=True)
+
+        def named(text: str) -> dict[str, Json]:
+            return {listed.chosen(key): value for key, value in _option(text).items()}
 
         def check(text: str) -> str:
-            self._refuse_wrong(replace(side, options={**options, **_option(text)}))
+            self._refuse_wrong(replace(side, options={**options, **named(text)}))
             return text
 
         while text := self._answer("", question, check):
-            options |= _option(text)
+            options |= named(text)
         return replace(side, options=options)
 
     def _refuse_wrong(self, side: NewSide, key: str = "") -> None:
@@ -267,9 +290,12 @@ class SideQuestions:
             if question.default or question.empty:
                 return question.default
             flag = f"--{self.role} {question.flag}"
-            raise ConfigError(f"missing: {question.text}", hint=f"give {flag}, or leave out --non-interactive")
+            known = f" ({', '.join(question.choices)})" if question.choices else ""
+            raise ConfigError(f"missing: {question.text}{known}", hint=f"give {flag}, or leave out --non-interactive")
+        for line in question.lines():
+            self.tell(line)
         while True:
-            found = self.ask(question.text, question.default).strip()
+            found = question.chosen(self.ask(question.text, question.default).strip())
             if found or question.empty:
                 return found
             self.tell(f"{question.name} is needed")

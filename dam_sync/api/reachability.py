@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from dam_sync.config.secrets import slips_in
 from dam_sync.config.side import HTTP, SideConfig
 from dam_sync.http.proxies import proxy_to
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected, Transient
@@ -110,7 +111,12 @@ def _refused(error: Denied, side: SideConfig) -> DamSyncError | None:
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
     login = login_of(side)
     whose = f" of {login}" if login else ""
-    hint = "correct the secret that the job file refers to; check it for a trailing space or line break"
+    slips = slips_in(given)
+    hint = (
+        f"{'; '.join(slips)}: leave only the secret there"
+        if slips
+        else "correct the secret that the job file refers to; no whitespace, line break or quotes are around it"
+    )
     return Denied(f"the {what}{whose} was refused (401)", service=error.service, operation=error.operation, hint=hint)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute, exit_on_error
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.extras import install_hint
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
 def demo(
     output: Output,
     assets: Annotated[int, typer.Option(min=1, help="Assets in the generated library.")] = 300,
-    source: Annotated[str, typer.Option("--from", help="Kind of the source; a letter is enough.")] = "a_hypermedia",
-    target: Annotated[str, typer.Option("--to", help="Kind of the target.")] = "e_profiles",
+    source: Annotated[
+        str,
+        typer.Option("--from", help="Kind of the source; a letter is enough.", autocompletion=completion.kind),
+    ] = "a_hypermedia",
+    target: Annotated[
+        str, typer.Option("--to", help="Kind of the target.", autocompletion=completion.kind)
+    ] = "e_profiles",
     folder: Annotated[Path, typer.Option("--dir", help="A new or empty folder, or one of an earlier demo.")] = Path(
         "state/demo"
     ),
@@ -59,7 +65,7 @@ def demo(
 @command()
 def emulate(
     output: Output,
-    kind: Annotated[str, typer.Argument(help="Which service.")] = "",
+    kind: Annotated[str, typer.Argument(help="Which service.", autocompletion=completion.kind)] = "",
     port: Annotated[int, typer.Option(help="0 picks a free one.")] = 0,
     rate: Annotated[float | None, typer.Option(help="Calls per second it accepts; default: as documented.")] = None,
     lag: Annotated[float | None, typer.Option(help="Seconds by which its search index lags.")] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
 from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
@@ -106,7 +107,10 @@ def verify(
     output: Output,
     job: JobFile,
     level: Annotated[
-        str | None, typer.Option("--level", help="What to compare: count, fields, digest or bytes.")
+        str | None,
+        typer.Option(
+            "--level", help="What to compare: count, fields, digest or bytes.", autocompletion=completion.level
+        ),
     ] = None,
     sample: Annotated[
         str, typer.Option("--sample", help="Compare only this share of the assets, for example 2%.")

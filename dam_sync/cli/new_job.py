@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute, exit_on_error
 from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_init
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 GIVEN = "A key of this side as in a job file: kind, base_url, tenant_url, flow, login, options.NAME …; may be repeated."
 NAMED = "For a secret of this side, the environment variable that holds it: password=MUSEUM_PASSWORD; may be repeated."
-Pairs = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help=GIVEN)]
+Pairs = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help=GIVEN, autocompletion=completion.key_of_side)
+]
 Names = Annotated[list[str] | None, typer.Option(metavar="KEY=NAME", help=NAMED)]
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from dam_sync.cli import completion
+
 WRITTEN = frozenset({"html", "csv", "csv_file", "output", "out", "nginx", "apache", "log_file"})  # paths written to
 READ = frozenset(  # paths read from, and the folder of a demo
     {"job", "jobs", "mapping", "plan", "decisions", "filled", "import_", "file", "faults", "load", "files", "folder"}
@@ -60,8 +62,9 @@ RUN = (
         help="Continue even if the first 25 assets are parked for the same cause.",
     ),
 )
-WAVE = _of("wave", str, "", "--wave", metavar="NAME", help="This wave of the job; by default the next one.")
-WAVE_ALONE = _of("wave", str, "", "--wave", metavar="NAME", help="Only this wave of the job.")
+NAME_OF_WAVE: dict[str, Any] = {"metavar": "NAME", "autocompletion": completion.wave}
+WAVE = _of("wave", str, "", "--wave", help="This wave of the job; by default the next one.", **NAME_OF_WAVE)
+WAVE_ALONE = _of("wave", str, "", "--wave", help="Only this wave of the job.", **NAME_OF_WAVE)
 PLAN = (
     _of("output", Path | None, None, "-o", "--output", help="Write the plan to this file, for `run --plan`."),
     _of("limit", int | None, None, "--limit", min=1, help="Plan at most N assets."),

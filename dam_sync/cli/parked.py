@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
@@ -30,7 +31,10 @@ def errors(
     job: JobFile,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write every parked asset to this file.")] = None,
     retry: Annotated[bool, typer.Option("--retry", help="Let the next run try them again.")] = False,
-    cause: Annotated[list[str] | None, typer.Option("--cause", help="Only this cause; may be repeated.")] = None,
+    cause: Annotated[
+        list[str] | None,
+        typer.Option("--cause", help="Only this cause; may be repeated.", autocompletion=completion.cause),
+    ] = None,
     filled: Annotated[
         Path | None, typer.Option("--import", help="The file written by --csv, with its column `corrected` filled in.")
     ] = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dam_sync.cli.command import command, confirm, execute
-from dam_sync.cli.options import ACCEPT, JobFile
+from dam_sync.cli.options import ACCEPT, NAME_OF_WAVE, JobFile
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_conflicts, after_sign_off, after_state
@@ -29,7 +29,7 @@ SIDES = ("written", "source", "target")
 def signoff(
     output: Output,
     job: JobFile,
-    wave: Annotated[str, typer.Option("--wave", metavar="NAME", help="The wave, which is moved and verified.")] = "",
+    wave: Annotated[str, typer.Option("--wave", help="The wave, which is moved and verified.", **NAME_OF_WAVE)] = "",
     by: Annotated[str, typer.Option("--by", help="Who signs; by default the user of this computer.")] = "",
     note: Annotated[str, typer.Option("--note", help="A text to keep with it.")] = "",
     revoke: Annotated[bool, typer.Option("--revoke", help="Take the sign-off back.")] = False,

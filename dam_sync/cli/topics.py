@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from dam_sync.cli import completion
 from dam_sync.cli.command import command, exit_on_error
 from dam_sync.help import text_of, topics
 from dam_sync.report.output import Output
@@ -13,7 +14,10 @@ from dam_sync.report.output import Output
 
 @command()
 def help_(
-    output: Output, topic: Annotated[str, typer.Argument(help="The topic; leave it out to list the topics.")] = ""
+    output: Output,
+    topic: Annotated[
+        str, typer.Argument(help="The topic; leave it out to list the topics.", autocompletion=completion.topic)
+    ] = "",
 ) -> None:
     """Print a help topic, or list the topics."""
     with exit_on_error(output):

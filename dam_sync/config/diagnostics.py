@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from difflib import get_close_matches
 from functools import lru_cache
 from os import PathLike, fsdecode
 from typing import Any, TypeAlias
@@ -122,8 +123,10 @@ def _as_list(data: Json, place: KeyPath, schema: Json) -> str:
     """How one item is written as a list, if it is a word or a key that the schema knows."""
     data = _at(data, place)
     items = [node for found in _nodes_at(schema, (*place, 0)) for node in _resolved(schema, found)]
-    if isinstance(data, str) and any(data in node.get("enum", ()) for node in items):
-        return f"write [{data}]"
+    words = [word for node in items for word in node.get("enum", ())]
+    if isinstance(data, str) and words:
+        near = data if data in words else next(iter(get_close_matches(data, words, 1, 0)), words[0])
+        return f"write [{near}]" if near == data else f"write a list of what is known, for example [{near}]"
     key = next(iter(data), "") if isinstance(data, dict) else ""
     return f"write [{{{key}: …}}]" if any(key in node.get("properties", ()) for node in items) else "write [a, b]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -328,6 +328,15 @@ def _job_of(
         job = job.model_copy(update={"source": as_used(job.source, kinds), "target": as_used(job.target, kinds)})
     job._folder, job._written = folder, written
     return job
+
+
+def missing_mapping(path: Path) -> Iterator[Diagnostic]:
+    """Whether the mapping file of a job file that is wrong is missing, too: it is not read before the rest is right."""
+    written, folder = JOB_FILE.read(path, Syntax("YAML", positioned, YAMLError)), path.absolute().parent
+    name = written.data.get("mapping")
+    if isinstance(name, str) and name and not Path(os.path.normpath(folder / Path(name).expanduser())).exists():
+        hint = "correct the path, which begins at the folder of the job file"
+        yield written.diagnostic(("mapping",), f"there is no file {name}", hint)
 
 
 def _schema_of(written: SourceMap, kinds: Mapping[str, Connector]) -> Json:

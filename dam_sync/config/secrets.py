@@ -7,7 +7,9 @@ import re
 import shlex
 import stat
 import subprocess
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
@@ -30,6 +32,8 @@ ONE_LINE = {
     "command": "let the command print only the secret, for example through `head -n 1`",
     "keyring": "leave only the secret in the entry",
 }
+QUOTES = ('""', "''", "``", "\u201c\u201d", "\u2018\u2019", "\u201e\u201c", "\u00ab\u00bb")
+SCHEMES = ("bearer", "basic", "token")  # of the header in which a secret is sent
 FORMS = "${env:NAME}, ${file:PATH}, ${command:ARGS} or ${keyring:service/user}"
 
 
@@ -73,6 +77,36 @@ def resolve_secret(text: str) -> str:
     if len(secret.splitlines()) > 1 and not secret.startswith(PEM):
         raise _unresolved(text, "gives more than one line", ONE_LINE[match[1]])
     return secret
+
+
+def slips_in(parameters: Mapping[str, str]) -> list[str]:
+    """What is around the values of these parameters by mistake, without showing any. What cannot be resolved has
+    none."""
+    found = []
+    for key, text in parameters.items():
+        is_reference = REFERENCE.fullmatch(text) is not None
+        with suppress(ConfigError):
+            slip = slip_around(resolve_secret(text))
+            found += [f"{text if is_reference else f'auth.{key}'} {slip}"] if slip else []
+    return found
+
+
+def slip_around(secret: str) -> str:
+    """What is around a secret that seldom belongs to it, in words that do not show it; empty if there is nothing."""
+    ends = [f"begins with {_named(secret[:1])}"] if _named(secret[:1]) else []
+    ends += [f"ends with {_named(secret[-1:])}"] if _named(secret[-1:]) else []
+    if len(secret) > 1 and secret[0] + secret[-1] in QUOTES:
+        ends.append("is in quotes")
+    scheme = secret.partition(" ")[0]
+    return " and ".join([*ends, *([f"begins with the word {scheme}"] if scheme.casefold() in SCHEMES else [])])
+
+
+def _named(character: str) -> str:
+    if character in ("\r", "\n"):
+        return "a line break"
+    if unicodedata.category(character or "x") in ("Cc", "Cf"):
+        return "an invisible character"
+    return "whitespace" if character.isspace() else ""
 
 
 def open_secret_file(text: str, folder: Path) -> Path | None:

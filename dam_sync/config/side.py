@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -83,7 +83,8 @@ def auth_of(connector: Connector, auth: Auth | None) -> AuthMethod | None:
     if auth is None:
         return None
     if auth.flow not in connector.auth:
-        raise ConfigError(f"{connector.name} has no flow {auth.flow}", hint=nearest(auth.flow, connector.auth))
+        known = nearest(auth.flow, connector.auth) or f"its flows: {', '.join(connector.auth)}"
+        raise ConfigError(f"{connector.name} has no flow {auth.flow}", hint=known)
     resolved = {key: resolve_secret(text) for key, text in auth.parameters.items()}
     try:
         method: AuthMethod = connector.auth[auth.flow].model_validate(resolved)
@@ -124,40 +125,68 @@ class SideCheck:
         name = self.side.get("kind")
         kind = connectors.get(name) if isinstance(name, str) else None
         if isinstance(name, str) and kind is None:
-            yield self._at(("kind",), f"there is no kind {name}", nearest(name, connectors))
-        yield from self._needed(kind)
-        for key in ("base_url", "tenant_url"):
-            if isinstance(self.side.get(key), str):
-                yield from self._url((key,), self.side[key], kind.schemes if kind else HTTP)
-                yield from self._former((key,), self.side[key], kind.former_paths if kind else {})
+            known = f"known: {', '.join(connectors)}"
+            yield self._at(("kind",), f"there is no kind {name}", nearest(name, connectors) or known)
+        if kind is not None and (fits := self._other_kinds(kind, connectors)):
+            several = " or ".join(fits)
+            message = f"{kind.name} does not take this `auth`; together with the other keys it is that of {several}"
+            yield self._at(("kind",), message, f"write kind: {fits[0]}, or the `auth` of {kind.name}")
+        else:
+            yield from self._rest(kind, connectors)
+
+    def _rest(self, kind: Connector | None, connectors: Mapping[str, Connector]) -> Iterator[Diagnostic]:
+        """Of an unknown kind, only what is wrong with every kind."""
+        yield from self._needed(kind) if kind is not None else ()
+        yield from self._urls(kind)
         auth, options = self.side.get("auth"), self.side.get("options")
         if isinstance(auth, dict):
             yield from self._secrets(auth)
-            yield from self._auth(auth, kind) if kind else ()
+            yield from self._auth(auth, kind, connectors) if kind else ()
         if isinstance(options, dict):
-            yield from self._options(options, kind)
+            yield from self._options(options, kind, connectors)
         if kind is not None and kind.needs_tenant_url and not self.side.get("tenant_url"):
             yield self._at((), "tenant_url is missing", f"{kind.name} has two URLs")
+
+    def _urls(self, kind: Connector | None) -> Iterator[Diagnostic]:
+        """Of an unknown kind, those of HTTP: another may take other schemes."""
+        for key in ("base_url", "tenant_url"):
+            url = self.side.get(key)
+            if isinstance(url, str) and (kind is not None or url.partition(":")[0] in HTTP):
+                yield from self._url((key,), url, kind.schemes if kind else HTTP)
+                yield from self._former((key,), url, kind.former_paths if kind else {})
+
+    def _other_kinds(self, kind: Connector, connectors: Mapping[str, Connector]) -> list[str]:
+        """The kinds that all other keys fit, if the auth method is none of this kind."""
+        auth = self.side.get("auth")
+        flow = auth.get("flow") if isinstance(auth, dict) else None
+        if not isinstance(flow, str) or flow in kind.auth:
+            return []
+        others = {name: each for name, each in connectors.items() if flow in each.auth}
+        sides = {name: replace(self, side={**self.side, "kind": name}) for name in others}
+        fits = [name for name, side in sides.items() if not any(side._all(others))]
+        two = bool(self.side.get("tenant_url"))
+        return [name for name in fits if others[name].needs_tenant_url is two] or fits
 
     def _at(self, keys: KeyPath, message: str, hint: str = "") -> Diagnostic:
         return self.written.diagnostic((*self.place, *keys), message, hint)
 
-    def _needed(self, kind: Connector | None) -> Iterator[Diagnostic]:
-        """Missing keys that the kind needs; for an unknown kind, those that most kinds need."""
-        optional = {
-            "base_url": kind is not None and kind.base_url_optional,
-            "auth": kind is not None and not kind.auth,
-        }
-        for key, left_out in optional.items():
+    def _needed(self, kind: Connector) -> Iterator[Diagnostic]:
+        """Missing keys that the kind needs."""
+        for key, left_out in {"base_url": kind.base_url_optional, "auth": not kind.auth}.items():
             if not left_out and self.side.get(key) is None:
-                yield self._at((), f"{key} is missing", f"{kind.name} needs it" if kind else "")
+                yield self._at((), f"{key} is missing", f"{kind.name} needs it")
 
-    def _auth(self, auth: Mapping[str, Json], kind: Connector) -> Iterator[Diagnostic]:
+    def _auth(
+        self, auth: Mapping[str, Json], kind: Connector, connectors: Mapping[str, Connector]
+    ) -> Iterator[Diagnostic]:
         flow = auth.get("flow")
+        others = [name for name, each in connectors.items() if flow in each.auth]
         if not kind.auth:
             yield self._at(("auth",), f"{kind.name} takes no credentials", "remove the key")
         elif isinstance(flow, str) and flow not in kind.auth:
-            yield self._at(("auth", "flow"), f"{kind.name} has no flow {flow}", nearest(flow, kind.auth))
+            known = nearest(flow, kind.auth) or f"its flows: {', '.join(kind.auth)}"
+            hint = f"{known}; is `kind` right? {flow} is a flow of {', '.join(others)}" if others else known
+            yield self._at(("auth", "flow"), f"{kind.name} has no flow {flow}", hint)
         elif isinstance(flow, str):
             method = kind.auth[flow]
             empty = {key for key in method.model_fields if not auth.get(key)}
@@ -193,12 +222,16 @@ class SideCheck:
             elif key.endswith("_url") and OPENING not in value:
                 yield from self._url(place, value, HTTP)
 
-    def _options(self, options: Mapping[str, Json], kind: Connector | None) -> Iterator[Diagnostic]:
+    def _options(
+        self, options: Mapping[str, Json], kind: Connector | None, connectors: Mapping[str, Connector]
+    ) -> Iterator[Diagnostic]:
         references = [key for key, value in options.items() if OPENING in str(value)]
         for error in _errors(kind.options, options) if kind is not None else ():
             key = str(error["loc"][0]) if error["loc"] else ""
             if error["type"] == "extra_forbidden" and kind is not None:
-                hint = nearest(key, kind.options.model_fields) or f"its options: dam-sync help {kind.name}"
+                others = [name for name, each in connectors.items() if key in each.options.model_fields]
+                more = f"; is `kind` right? {key} is an option of {', '.join(others)}" if others else ""
+                hint = nearest(key, kind.options.model_fields) or f"its options: dam-sync help {kind.name}{more}"
                 yield self._at(("options", key), f"{kind.name} has no option {key}", hint)
             elif key not in references:
                 place = real_place(self.written.data, (*self.place, "options", *error["loc"]))

@@ -12,9 +12,9 @@ asset, a link records what was seen wherever more people see it than the draft s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, takewhile
 
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.compare import differences, hidden_instead, with_everybody
@@ -27,7 +27,7 @@ from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.relations import hides_relations
-from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, version_key, without_attachments
+from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, without_attachments
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
@@ -331,7 +331,7 @@ class MatchingWorker(Worker):
             evidence="V0",
             digests=dict(asset.file.digests) if asset.file else {},
             size=asset.file.size if asset.file else None,
-            versions=tuple(version_key(file) for file in held_versions(kept, actual.file)),
+            versions=tuple(version_key(file) for file in held_versions(kept, actual)),
             attachments=tuple(version_key(file) for file in fresh_attachments(asset, None, target.capabilities)),
             relations=tuple(sorted((one.kind, str(one.target)) for one in relations)),
             draft=meant,
@@ -368,15 +368,25 @@ def _is_invented(value: Value) -> bool:
     return isinstance(value, Term) and value.id.startswith(INVENTED)
 
 
-def held_versions(kept: tuple[FileRef, ...], actual: FileRef | None) -> tuple[FileRef, ...]:
-    """The versions up to the one that the target has as its current file. All of them if its file is not one of these:
-    it was changed there, or cannot be compared; none if it has no file."""
-    if actual is None:
+def held_versions(kept: tuple[FileRef, ...], actual: Asset) -> tuple[FileRef, ...]:
+    """The versions up to the one that the target has as its current file; of several with that file side by side, as
+    many as it has. All of them if its file is not one of these: it was changed there, or cannot be compared; none if it
+    has no file."""
+    current = actual.file
+    if current is None:
         return ()
     for number in range(len(kept), 0, -1):
-        if _same_file(kept[number - 1], actual):
-            return kept[:number]
+        if _same_file(kept[number - 1], current):
+            counted = not any(loss.path == VERSIONS for loss in actual.losses)
+            more = _at_end(kept[:number], current) - _at_end(actual.versions, current) if counted else 0
+            return kept[: number - max(0, more - len(current.repeats))]
     return kept
+
+
+def _at_end(files: Sequence[FileRef], current: FileRef) -> int:
+    """How many of the last files are surely the current one."""
+    same = takewhile(lambda file: file is current or _same_digest(file, current), reversed(files))
+    return sum(1 for _ in same)
 
 
 def _same_file(file: FileRef, actual: FileRef) -> bool:

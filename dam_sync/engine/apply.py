@@ -36,6 +36,7 @@ from dam_sync.engine.removals.parts import (
     VERSIONS,
     version_key,
     with_current_keys,
+    with_known_versions,
     with_relations,
     without_attachments,
 )
@@ -126,11 +127,15 @@ class TargetWriter:
         return self.context.counterparts.present(draft, self.context.target_schema)
 
     async def _with_own_parts(self, item: DraftedAsset, journal: Journal) -> DraftedAsset:
-        """The link with the present keys of its attachments, and without those that an interrupted attempt removed and
-        that are at the source again."""
+        """The asset with all versions that were written, and the link with the present keys of its files, without
+        attachments that an interrupted attempt removed and that are at the source again."""
         if item.link is None:
             return item
-        link = with_current_keys(item.asset, item.link)
+        asset, link = with_known_versions(item.asset, item.link), item.link
+        item = replace(item, asset=asset)
+        link = with_current_keys(
+            asset, link, kept_versions(asset, self.context.target.capabilities, self.context.policy)
+        )
         if item.work.begun:
             here = [version_key(file) for file in item.asset.attachments]
             begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}
@@ -200,8 +205,8 @@ class TargetWriter:
             if not resumed.patch.empty:  # the source changed between a crash and this run
                 await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
             versions = () if FILE in resumed.values else action.versions[1:]
-            file = await self._files.add_versions(made, versions, asset.file, draft, journal) if versions else file
-            sent = await self._files.attach(made, attachments, journal)
+            file = await self._files.add_versions(made, versions, asset, draft, journal) if versions else file
+            sent = await self._files.attach(made, attachments, asset, journal)
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
@@ -286,9 +291,9 @@ class TargetWriter:
         file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
         if action.versions:
             bare = not link.versions
-            file = await self._files.add_versions(known, versions, asset.file, named, journal, again, kept, bare=bare)
+            file = await self._files.add_versions(known, versions, asset, named, journal, again, kept, bare=bare)
         await self._files.detach(known, action.removals.attachments, journal)
-        sent = await self._files.attach(known, action.attachments, journal, again)
+        sent = await self._files.attach(known, action.attachments, asset, journal, again)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(

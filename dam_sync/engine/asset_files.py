@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dam_sync.engine.removals.parts import sent_file, version_key
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model import journal_names
-from dam_sync.model.asset import AssetId, Draft, FileLink, FileRef, Placement
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite
 from dam_sync.model.journal import NamespacedJournal, note_fact
 from dam_sync.model.ports import Content, Journal
@@ -29,7 +30,7 @@ class FileWriter:
         self,
         made: AssetId,
         versions: tuple[FileRef, ...],
-        current: FileRef | None,
+        asset: Asset,
         draft: Draft,
         journal: Journal,
         again: int | None = None,
@@ -46,8 +47,9 @@ class FileWriter:
 
             async def add(file: FileRef = file, name: str = name) -> Json:
                 nonlocal sent
-                async with self.contents(file, draft, current) as content:
-                    scoped = NamespacedJournal(journal, journal_names.inside(name))
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await _note_equal(scoped, equal_before(file, asset.versions))
+                async with self.contents(file, draft, asset.file) as content:
                     write = target.give_first_file if bare and file == versions[0] else target.replace
                     await write(made, content, scoped)
                     sent = as_uploaded(content)
@@ -68,16 +70,19 @@ class FileWriter:
             await target.carry_memberships(known, containers)
 
     async def attach(
-        self, made: AssetId, files: Iterable[FileRef], journal: Journal, again: int | None = None
+        self, made: AssetId, files: Sequence[FileRef], asset: Asset, journal: Journal, again: int | None = None
     ) -> dict[str, Json]:
         """What was sent, by key."""
         sent: dict[str, Json] = {}
-        for file in files:
+        for number, file in enumerate(files):
             name = journal_names.attachment(version_key(file), again)
+            there = [one for one in asset.attachments if one not in files[number:]]
+            equal = sum(is_same_file(one, file) and one.name == file.name for one in there)
 
-            async def attach(file: FileRef = file, name: str = name) -> Json:
+            async def attach(file: FileRef = file, name: str = name, equal: int = equal) -> Json:
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await _note_equal(scoped, equal)
                 async with self.context.contents(file, file.name) as content:
-                    scoped = NamespacedJournal(journal, journal_names.inside(name))
                     await self.context.target.attach(made, content, scoped)
                     as_uploaded(content)
                     return {"name": content.name, "size": content.size, "digests": dict(content.digests)}
@@ -109,6 +114,23 @@ class FileWriter:
         """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
         mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
         return self.context.contents(file, draft.filename if mapped else file.name or draft.filename, link)
+
+
+async def _note_equal(journal: Journal, number: int) -> None:
+    """Files that equal this one tell nothing about whether it arrived."""
+    if number:
+        await note_fact(journal, journal_names.EQUAL_BEFORE, number)
+
+
+def is_same_file(one: FileRef, other: FileRef) -> bool:
+    """Whether a digest says that two files have the same bytes."""
+    return bool(one.digests.keys() & other.digests.keys()) and one.agrees(other)
+
+
+def equal_before(file: FileRef, versions: Sequence[FileRef]) -> int:
+    """How many versions right before this one have the same bytes."""
+    number = versions.index(file) if file in versions else 0
+    return sum(1 for _ in takewhile(lambda one: is_same_file(one, file), reversed(versions[:number])))
 
 
 def as_uploaded(content: Content) -> FileRef:

@@ -87,12 +87,30 @@ def is_kept(link: LinkRow, ours: FileRef, theirs: FileRef) -> bool:
 def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> PairedFiles:
     """Everything that was moved (the `kept` versions, and the attachments of the link) compared with what the target
     returns."""
+    actual = with_written_versions(actual, link, kept)
     found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
     found.left = [file for file in kept[:-1] if _is_left(file, link)] if VERSIONS not in found.unread else []
     _pair_versions(found, asset, actual, [file for file in kept if file not in found.left], link)
     if ATTACHMENTS not in found.unread:
         _pair_attachments(found, asset, actual, link)
     return found
+
+
+def with_written_versions(actual: Asset, link: LinkRow, kept: Sequence[FileRef] = ()) -> Asset:
+    """The target's asset with the versions that its service shows as one with the next, because the file is the same
+    and values changed between them: as many as the link says were written. kept: those of the source, which tell where
+    several files have such versions."""
+    lacking = len(link.versions) - len(actual.versions)
+    if lacking <= 0 or not any(file.repeats for file in actual.versions):
+        return actual
+    found: list[FileRef] = []
+    for number, file in reversed(list(enumerate(actual.versions))):
+        shown = sum(file.agrees(one) for one in (*actual.versions[: number + 1], *found))
+        wanted = sum(file.agrees(one) for one in kept) - shown if kept else lacking
+        ids = file.repeats[max(0, len(file.repeats) - max(0, min(wanted, lacking))) :]
+        lacking -= len(ids)
+        found = [*(replace(file, id=identity, repeats=()) for identity in ids), file, *found]
+    return replace(actual, versions=tuple(found))
 
 
 def _is_left(file: FileRef, link: LinkRow) -> bool:

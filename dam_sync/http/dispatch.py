@@ -37,6 +37,8 @@ _TOO_FAST = frozenset({_THROTTLED, 503})
 _CARRIED = frozenset({"accept", "accept-encoding", "range", "if-range", "user-agent"})  # to another origin
 _DEFAULTS = {"user-agent": "dam-sync", "accept": "*/*", "accept-encoding": "gzip, deflate"}
 
+_REQUEST_IDS = ("x-request-id", "x-correlation-id", "request-id", "x-trace-id")  # headers of responses
+
 _log = structlog.get_logger()
 
 Body: TypeAlias = bytes | BodyFactory | None
@@ -55,6 +57,7 @@ class PreparedRequest:
     whole: bool = True
     read_seconds: float = READ_SECONDS
     patience: Patience | None = None
+    asset: str = ""
 
     def elsewhere(self) -> PreparedRequest:
         """For a redirect to another origin: without anything that identifies us."""
@@ -79,7 +82,11 @@ def prepared_request(
             raise InvalidValue(f"the header {name} cannot hold {text[:40]!r}")
     headers = {name: text for name, text in headers.items() if text}
     seconds = READ_SECONDS if request.timeout is None else request.timeout
-    return PreparedRequest(request.operation, request.method, headers, body, size, whole, seconds)
+    return PreparedRequest(request.operation, request.method, headers, body, size, whole, seconds, asset=request.asset)
+
+
+def _request_id(response: RawResponse) -> str | None:
+    return next(filter(None, (response.headers.get(name) for name in _REQUEST_IDS)), None)
 
 
 class RequestDispatcher:
@@ -134,27 +141,50 @@ class RequestDispatcher:
                 await self.bandwidth.pass_on(len(prepared.body))
             if self._may_write is not None and prepared.method not in _READING:
                 self._may_write()
+            number, began = self.sent if resolved.api else self.storage_calls + 1, self._clock.monotonic()
             try:
                 answered = self._answered(outgoing, permit, whole=prepared.whole)
                 patience = prepared.patience
                 response = await (answered if patience is None else patience.bounds(answered, resolved.host))
                 if response.body:
                     await self.bandwidth.pass_on(len(response.body))
-            except Transient:
+            except Transient as problem:
                 self._lower_concurrency(permit)
+                self._log_call(prepared, resolved, (number, began), problem)
                 raise
             if permit is not None:
                 self._measure(response, permit, prepared)
                 if self._limiter.has_news:
                     await self._publish(response)
-        if structlog.is_configured():
-            _log.debug("call.sent", operation=prepared.operation, status=response.status, host=resolved.host)
+        self._log_call(prepared, resolved, (number, began), response)
         return response
 
     def keep_to_rate(self, per_second: float | None) -> None:
         """Keep to this rate from now on, with everything that shares it; a higher one, or None, changes nothing."""
         if per_second is not None:
             self._limiter.lower_to(per_second)
+
+    def _log_call(
+        self,
+        prepared: PreparedRequest,
+        resolved: ResolvedUrl,
+        begun: tuple[int, float],
+        result: RawResponse | Transient,
+    ) -> None:
+        """One attempt of a call: for which asset, how long it took from the permit on, and the id that the service gave
+        it, by which its own logs know it. begun: its number among those of this process to the service, and when."""
+        if not structlog.is_configured():
+            return
+        event, known = "call.failed", dict[str, object]()
+        if isinstance(result, Transient):
+            known = {"asset": prepared.asset, "problem": result.message}
+        else:
+            event = "call.sent"
+            known = {"status": result.status, "asset": prepared.asset, "request_id": _request_id(result)}
+        more = {name: value for name, value in known.items() if value}
+        number, began = begun
+        seconds = round(self._clock.monotonic() - began, 3)
+        _log.debug(event, operation=prepared.operation, host=resolved.host, call=number, seconds=seconds, **more)
 
     async def close(self) -> None:
         """Close every connection, except those of a transport that was passed in."""

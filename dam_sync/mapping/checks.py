@@ -109,12 +109,15 @@ def body_marker(builder: Builder) -> str:
     return builder.document.body.marker or ""
 
 
+NO_LANGUAGES = "neither lists any, so that it matters only for texts that are marked with it"
+
+
 def check_locales(builder: Builder) -> None:
     """Check that preferred languages exist at one of the services."""
     known = {*builder.source.locales, *builder.target.locales}
     for locale in builder.document.body.locales:
-        if known and locale.lower() not in {one.lower() for one in known}:
-            hint = builder.looked_up(Similar(locale, known))
+        if locale.lower() not in {one.lower() for one in known}:
+            hint = builder.looked_up(Similar(locale, known)) if known else NO_LANGUAGES
             builder.warnings.append(
                 f"locales: neither service has the language {locale}" + (f"; {hint}" if hint else "")
             )

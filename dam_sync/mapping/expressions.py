@@ -259,7 +259,10 @@ def _reason(error: Exception) -> str:
         case OverflowError():
             return "a number or date becomes too large"
         case TypeError():
-            return "an operation got values of other types than it takes; numbers of the asset are doubles (2.0, not 2)"
+            return (
+                "an operation got values of other types than it takes; numbers of the asset are doubles (2.0, not 2), "
+                "and a number is joined with text as string(…)"
+            )
         case _:
             plain = str(error).split("\n")[0].partition(". Check ")[0]
             return plain[:200] or type(error).__name__

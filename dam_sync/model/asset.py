@@ -24,6 +24,8 @@ class FileRef:
     size in bytes; digests by algorithm name (`md5`, `sha256`) in lower-case hexadecimal, as the service published them;
     `link` is where the service said the bytes are, possibly signed: it is never stored, logged or shown. `withheld` is
     why `open` will be refused, where the service says so with the asset: a plan then parks what a run would park.
+    `repeats`: ids of versions right before it with the same file, which are taken for one version of the file with it
+    because the service may have made them for changed values alone, oldest first.
     """
 
     id: str
@@ -34,6 +36,7 @@ class FileRef:
     created_at: datetime | None = None
     link: str = field(default="", repr=False, compare=False)
     withheld: str = field(default="", compare=False)
+    repeats: tuple[str, ...] = field(default=(), compare=False)
 
     def agrees(self, other: FileRef) -> bool:
         """Whether the size and the digests that both know are equal."""

@@ -115,7 +115,7 @@ def fingerprint(asset: Asset) -> str:
 
 
 def file_to_json(file: FileRef) -> Json:
-    """A file without its link; `withheld` only if it is."""
+    """A file without its link; `withheld` and `repeats` only if there are any."""
     data = {
         "id": file.id,
         "name": file.name,
@@ -124,7 +124,8 @@ def file_to_json(file: FileRef) -> Json:
         "digests": dict(file.digests),
         "created_at": _when(file.created_at),
     }
-    return {**data, "withheld": file.withheld} if file.withheld else data
+    more: dict[str, Json] = {"withheld": file.withheld, "repeats": list(file.repeats)}
+    return {**data, **{name: value for name, value in more.items() if value}}
 
 
 def file_from_json(data: Json) -> FileRef:
@@ -137,6 +138,7 @@ def file_from_json(data: Json) -> FileRef:
         digests=dict(data.get("digests") or {}),
         created_at=_moment(data.get("created_at")),
         withheld=str(data.get("withheld") or ""),
+        repeats=tuple(data.get("repeats") or ()),
     )
 
 

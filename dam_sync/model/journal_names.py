@@ -15,6 +15,7 @@ CREATE = "create"
 HIDE = "hide"
 REMOVE, RESTORE = "remove", "restore"
 FILENAME = "note: file name of the target"  # which new versions keep
+EQUAL_BEFORE = "note: equal files before"  # inside a version or attachment: how many of the same bytes it comes after
 PARTIAL_CREATE = "note: half made"  # an asset begun by a killed run that will not be completed
 _SILENT = "note: "
 _INNER = "in "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
@@ -144,7 +145,8 @@ class Limits:
     assets per membership call; filename: characters in a file name; dedup_window: how long the service may still
     silently delete a new asset or file as a duplicate, index lag included; queue_window: after how long an upload
     that is not complete waits for a decision of a person, zero if none ever does; processing_time: expected wait
-    until a small upload is usable, used in estimates.
+    until a small upload is usable, used in estimates; combined: calls that are made once for what is ready at the same
+    time, by endpoint, with what one takes: how many there are depends on the load, and an estimate counts full ones.
     """
 
     page: int = 100
@@ -163,6 +165,7 @@ class Limits:
     queue_window: timedelta = timedelta(0)
     processing_time: timedelta = timedelta(0)
     small_file: SmallFile = SmallFile()
+    combined: Mapping[str, str] = field(default_factory=dict)
     undated: tuple[str, ...] = ()  # what changes without updating an asset's date, so that listings by date miss it
     enumerates_all: bool = (
         False  # delta listings contain every asset, mostly as ids, so that a missing id means deletion

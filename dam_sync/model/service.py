@@ -261,6 +261,10 @@ class Service(ABC):
         """The file name of an asset made from this draft without a file; empty if only a file brings one."""
         return draft.filename
 
+    async def unknown_languages(self) -> Sequence[str]:
+        """Which languages that an option of the job names the service does not have; asked when a job is checked."""
+        return ()
+
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()

@@ -32,7 +32,8 @@ def _text(report: Report) -> str:
     parts = [_assets(report), *_untouched(report), *_values(report)]
     if report.estimate is not None:
         calls = report.source.total_calls + report.target.total_calls
-        parts.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {counted(calls, 'call')}")
+        bound = "at least " if report.source.at_least or report.target.at_least else ""
+        parts.append(f"about {_band(report.estimate.p50, report.estimate.p90)}, {bound}{counted(calls, 'call')}")
     return "; ".join(parts)
 
 

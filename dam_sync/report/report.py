@@ -29,7 +29,8 @@ FORMAT = 2  # of `as_json`; 1 had no `format`
 
 @dataclass(slots=True)
 class ReportedSide:
-    """One service in a report. user: of its credential; `calls` by endpoint; for a plan they are estimated."""
+    """One service in a report. user: of its credential; `calls` by endpoint; for a plan they are estimated. at_least:
+    those of a plan that are a lower bound, by endpoint, with what one call takes."""
 
     kind: str
     tenant: str
@@ -37,6 +38,7 @@ class ReportedSide:
     assets: int | None = None
     calls: dict[str, int] = field(default_factory=dict)
     user: str = ""
+    at_least: dict[str, str] = field(default_factory=dict)
 
     @property
     def total_calls(self) -> int:

@@ -351,6 +351,18 @@ def about_unclaimed(number: int, examples: Sequence[str]) -> list[str]:
     ]
 
 
+def about_combined(role: str, calls: Mapping[str, int], at_least: Mapping[str, str]) -> list[str]:
+    """For a plan: which of its calls are a lower bound, and why."""
+    if not at_least:
+        return []
+    takes = "; ".join(f"`{call}` ({calls[call]:,}) takes {what}" for call, what in at_least.items())
+    return [
+        f"the API calls to the {role} are a lower bound, because some are combined: {takes}. The plan counts full "
+        "calls, and the run sends what is ready at the same time: more calls the smaller the library and the slower a "
+        "service"
+    ]
+
+
 def about_estimate(untimed: int, assumed_seconds: float | None, largest: int, room: int) -> list[str]:
     """What an estimate leaves out or assumes. untimed: bytes whose transfer is not in it; assumed_seconds: of each call
     where none was measured; largest, room: bytes of the largest file, and free on the disk of the state."""

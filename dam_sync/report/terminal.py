@@ -61,8 +61,10 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
         total = sum(side["calls"].values())
         title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
         calls = sorted(side["calls"].items(), key=lambda item: -item[1])
-        rows = [(call, str(number)) for call, number in calls]
-        _table(console, f"{title}, {side['kind']}: {total}", ("call", "times"), rows, more=everything)
+        bounded = side.get("at_least") or {}
+        rows = [(call, f"at least {number}" if call in bounded else str(number)) for call, number in calls]
+        number = f"at least {total}" if bounded else str(total)
+        _table(console, f"{title}, {side['kind']}: {number}", ("call", "times"), rows, more=everything)
     for note in report["notes"]:
         console.print(f"note: {plain(note)}")
     if report.get("estimate") is not None:

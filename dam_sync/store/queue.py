@@ -33,7 +33,7 @@ from dam_sync.store.rows import (
 )
 from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
 from dam_sync.store.server.workers import held_by, is_held_by
-from dam_sync.store.standing import USUAL
+from dam_sync.store.standing import USUAL, with_done_again
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
@@ -247,8 +247,9 @@ class WorkQueue(Repository):
     async def tally(self, run: int) -> Mapping[str, int]:
         """Assets of a run: `listed`, `open`, and by action; the usual ones also if zero.
 
-        From counters kept with the rows, never a scan. An asset put back by `unpark` is open in its old run until
-        another run claims it.
+        From counters kept with the rows, and a scan of open rows only if there are any. An asset put back by `unpark`
+        is open in its old run until another run claims it; one that this run wrote and is about to read again is done,
+        and counted under `DONE_AGAIN` too.
         """
 
         def job(c: Connection) -> dict[str, int]:
@@ -257,9 +258,26 @@ class WorkQueue(Repository):
             counts["unchanged"] = row.unchanged if row else 0
             for label, n in c.execute(select(TALLY.c.label, TALLY.c.n).where(TALLY.c.run == run, TALLY.c.n > 0)):
                 counts[label] = counts.get(label, 0) + n
+            if counts["open"]:
+                done = (text(OPEN), WORK.c.run == run, WORK.c.action.in_(MADE))
+                again = select(WORK.c.action, func.count()).where(*done).group_by(WORK.c.action)
+                with_done_again(counts, ((row[0], row[1]) for row in c.execute(again)))
             return counts
 
         return await self._read(job)
+
+    async def set_done_apart(self, run: int) -> int:
+        """In the copy of a plan: what an interrupted run wrote, and reads again because its listing was begun again, is
+        counted as what becomes of it now; returns how many assets. What it does not read again stays as it is."""
+        done, settled = (WORK.c.run == run, WORK.c.action.in_(MADE)), WORK.c.state == "settled"
+
+        def job(c: Connection) -> int:
+            again = (text(OPEN), settled & (WORK.c.listed_run != run))
+            number = sum(c.execute(update(WORK).where(*done, each).values(action="")).rowcount for each in again)
+            c.execute(update(WORK).where(WORK.c.run == run, settled, WORK.c.action == "").values(run=0))
+            return number
+
+        return await self._write(job)
 
     async def actions(self, assets: Sequence[str]) -> dict[AssetId, str]:
         """The last action of assets, `pending` for open ones; unknown ones are absent."""

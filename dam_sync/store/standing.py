@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,6 +32,8 @@ OUTDATED = "which an older dam-sync made and this one has to bring up to date"
 UNTIL_DONE = "wait until that process is done, or stop it; then give the same command again"
 MAINTENANCE = frozenset({"gc", "import"})  # recorded as runs, because no other may go on meanwhile; they move nothing
 USUAL = ("created", "updated", "unchanged", "skipped", "parked")
+DONE_AGAIN = "done, to be read again"
+"""In the tally of a run: assets that it wrote and is about to read again; they are counted as what was done, too."""
 
 _WHY = "CASE WHEN state = 'stopped' THEN outcome END"
 _OF_RUNS = f"SELECT id, command, started_at, ended_at, state, beat_at, host, pid, job, {_WHY} FROM run"
@@ -159,7 +161,23 @@ def _tally(raw: sqlite3.Connection, run: int) -> dict[str, int]:
     counts = {"listed": listed, "open": 0, **dict.fromkeys(USUAL, 0), "unchanged": unchanged}
     for label, number in raw.execute("SELECT label, n FROM tally WHERE run = ? AND n > 0", (run,)):
         counts[label] = counts.get(label, 0) + number
+    if counts["open"]:
+        again = raw.execute(
+            "SELECT action, count(*) FROM work WHERE state IN ('pending', 'claimed') AND run = ?"
+            " AND action IN ('created', 'updated') GROUP BY action",
+            (run,),
+        )
+        with_done_again(counts, again)
     return counts
+
+
+def with_done_again(counts: dict[str, int], again: Iterable[tuple[str, int]]) -> None:
+    """Count open rows of assets that their run wrote, by what was done, as done: they are read again, because the
+    listing of the run was begun again."""
+    for action, number in again:
+        counts["open"] -= number
+        counts[action] = counts.get(action, 0) + number
+        counts[DONE_AGAIN] = counts.get(DONE_AGAIN, 0) + number
 
 
 def _noted(raw: sqlite3.Connection, key: str) -> Json:

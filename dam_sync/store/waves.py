@@ -10,13 +10,14 @@ from sqlalchemy import Connection, bindparam, case, delete, func, select, text, 
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, pieces
+from dam_sync.store.standing import DONE_AGAIN
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, PARKED, SEEN, TALLY, WAVE, WAVE_DUE, WORK
 from dam_sync.store.upsert import upsert
 
 ELSEWHERE = "of other waves"
 """In the tally of a run: assets that it listed and left alone."""
-NOT_DONE = frozenset({"listed", "open", ELSEWHERE})
+NOT_DONE = frozenset({"listed", "open", ELSEWHERE, DONE_AGAIN})
 """In the tally of a run: what is not the number of assets by what was done with them."""
 WITH_LINK = ("created", "updated", "unchanged")
 """What becomes of an asset that is at the target afterwards."""

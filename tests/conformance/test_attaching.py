@@ -10,6 +10,7 @@ import pytest
 from dam_sync.model.asset import Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Unsupported
+from dam_sync.model.journal_names import EQUAL_BEFORE
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import LINK, SCHEMA, asset
 from tests.conformance.drafts import (
@@ -18,7 +19,7 @@ from tests.conformance.drafts import (
 )
 from tests.conformance.tenant import Tenant, content
 from tests.support.services.connections import body
-from tests.support.state.memory_journal import MemoryJournal
+from tests.support.state.memory_journal import Crash, MemoryJournal
 
 Fresh = Callable[..., Tenant]
 pytestmark = pytest.mark.needs(Operation.CREATE)
@@ -58,6 +59,28 @@ async def test_two_attachments_are_two(tenant: Tenant, service: Service) -> None
         async with content(tenant, name, 50) as (given, _):
             await service.attach(identity, given, journal)
     assert [row["name"] for row in tenant.truth()[identity]["attachments"]] == ["a.pdf", "b.pdf"]
+
+
+@attaches
+@pytest.mark.calls(1500)
+async def test_no_crash_loses_or_doubles_an_attachment_that_equals_another(tenant: Tenant, service: Service) -> None:
+    for blow_at in range(1, 30):
+        identity, journal = await one(tenant, service), MemoryJournal(blow_at)
+        async with content(tenant, "a.pdf", 50) as (given, digest):
+            await service.attach(identity, given, MemoryJournal())
+            journal.done[EQUAL_BEFORE] = (1, journal.now)
+            try:
+                await service.attach(identity, given, journal)
+            except Crash:
+                journal.blow_at = None
+                other = tenant.connect()
+                await worked(lambda s=other, i=identity, g=given, m=journal: s.attach(i, g, m), journal)  # type: ignore[misc]
+        rows = tenant.truth()[identity]["attachments"]
+        assert [(row["name"], row["digests"]["md5"]) for row in rows] == [("a.pdf", digest)] * 2
+        if journal.blow_at is not None:
+            break
+    else:
+        raise AssertionError("no end of crash points")
 
 
 @relates

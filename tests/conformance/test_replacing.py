@@ -11,6 +11,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Rejected
+from dam_sync.model.journal_names import EQUAL_BEFORE
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.write_record import WriteRecord, recording
@@ -156,6 +157,31 @@ async def test_no_crash_doubles_a_version(tenant: Tenant, service: Service) -> N
                 other = tenant.connect()
                 await worked(lambda s=other, i=identity, g=given, m=journal: s.replace(i, g, m), journal)  # type: ignore[misc]
         assert digests(tenant, identity)[1:] == [digest]
+        if journal.blow_at is not None:
+            break
+    else:
+        raise AssertionError("no end of crash points")
+
+
+@replaces
+@pytest.mark.calls(1500)
+async def test_no_crash_loses_or_doubles_a_version_with_the_bytes_of_the_one_before(
+    tenant: Tenant, service: Service
+) -> None:
+    for blow_at in range(1, 30):
+        identity, journal = await one(tenant, service), MemoryJournal(blow_at)
+        filename = tenant.truth()[identity]["filename"]
+        first = await replaced(tenant, service, identity, "same")
+        journal.done[EQUAL_BEFORE] = (1, journal.now)
+        async with content(tenant, filename, seed="same", size=700) as (given, digest):
+            try:
+                await service.replace(identity, given, journal)
+            except Crash:
+                journal.blow_at = None
+                other = tenant.connect()
+                await worked(lambda s=other, i=identity, g=given, m=journal: s.replace(i, g, m), journal)  # type: ignore[misc]
+        assert digests(tenant, identity)[1:] == [first, digest] == [digest, digest]
+        tenant.advance(30)
         if journal.blow_at is not None:
             break
     else:

@@ -57,6 +57,10 @@ def test_an_asset_with_two_versions_costs_those_created_with_it_neither_calls_no
     assert run.operations["version"] == len(grown)
     values = next(call for call in run.target.calls if call.endswith("/custom_field_values"))
     assert run.target.calls[values] == plan.target.calls[values]
+    assert plan.target.at_least.keys() <= plan.target.calls.keys()
+    assert "up to 100 values" in plan.target.at_least[values]
+    assert any("are a lower bound" in note for note in plan.notes)
+    assert not run.target.at_least
     assert plan.estimate is not None
     assert plan.estimate.p50 <= run.seconds <= plan.estimate.p90
 
@@ -140,7 +144,8 @@ def test_a_plan_of_a_run_that_was_stopped_is_of_what_is_left(tmp_path: Path, tak
         run = move.universe.do(run_job(move.job, options))
         assets = len(move.source.assets)
     left = assets - taken
-    assert plan.counts == {**NOTHING, "listed": left, "created": left}
+    again = taken if full else 0  # read again, and as they were
+    assert plan.counts == {**NOTHING, "listed": left + again, "created": left, "unchanged": again}
     assert plan.operations == count_operations(ledger(move) - before)
     made = last_process(move)  # the report has those of the process that was stopped, too
     assert plan.source.calls == made["source"]

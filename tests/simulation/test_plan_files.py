@@ -283,6 +283,47 @@ def test_the_plan_of_the_first_assets_moves_these(tmp_path: Path) -> None:
         assert run.counts["created"] == len(move.source.assets)
 
 
+def test_the_plan_of_further_assets_moves_these(tmp_path: Path) -> None:
+    """Assets that the run moved before its plan was made do not count."""
+    with Simulation(tmp_path, PAIR).moving() as move:
+        with pytest.raises(StopRequested):
+            move.universe.live(move.job, limit=2)
+        plan, file = planned(move, limit=2)
+        assert plan.counts["created"] == plan.scope.covered == 2
+        for _ in range(2):
+            with pytest.raises(StopRequested):
+                followed(move, file)
+            assert len(move.target.assets) == 4
+
+
+@pytest.mark.parametrize("full", [True, False], ids=["planned full", "planned"])
+@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
+def test_a_plan_tells_what_is_done_though_the_listing_was_begun_again(tmp_path: Path, full: bool, killed: bool) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        with pytest.raises(StopRequested):
+            move.universe.live(move.job, limit=2)
+        if killed:
+            move.universe.live(move.job, Fuse(until=lambda: len(move.target.assets) > 3), full=True)
+        else:
+            with pytest.raises(StopRequested):
+                move.universe.live(move.job, full=True, limit=1)
+        status, assets = move.universe.do(job_status(move.job, move.universe.clock)), len(move.source.assets)
+        done = status["now"]["created"]
+        assert 2 <= done <= len(move.target.assets)
+        assert killed or done == len(move.target.assets)
+        assert status["now"]["open"] == assets - done
+        plan, file = planned(move, full=full)
+        assert f"continues run 1, which was stopped: {done} of its assets are done" in plan.notes
+        assert plan.counts["created"] == plan.operations["create"] == assets - done
+        assert plan.headline is not None
+        assert f"{assets - done} assets will be created" in plan.headline.text
+        rows = Counter(row["action"] for row in json.loads(file.read_text(encoding="utf-8"))["assets"])
+        assert rows == {"created": assets - done, "unchanged": done}
+        run = followed(move, file)
+        assert SAME in run.notes
+        assert run.counts["created"] == assets == len(move.target.assets)
+
+
 def test_a_run_that_is_resumed_still_follows_its_plan(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         plan, file = planned(move)

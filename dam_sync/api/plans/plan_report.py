@@ -38,6 +38,7 @@ def add_estimate(report: Report, opened: ConnectedJob, files: DryFiles, span: Pl
     speeds = Speed.of(opened.source, readers), Speed.of(target, writers)
     report.estimate = estimate_of(planned, speeds, files, opened.job.limits.bandwidth, disk)
     report.notes.extend(estimate_notes(files, target, report.estimate))
+    report.notes.extend(sentences.about_combined("target", report.target.calls, report.target.at_least))
 
 
 async def add_service_notes(report: Report, opened: ConnectedJob, options: RunOptions) -> None:

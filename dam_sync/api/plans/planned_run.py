@@ -136,6 +136,7 @@ async def follow(
             "whole": header.options.limit is None,
             "operations": header.operations,
             "after": state.ledger,
+            "done": await _done(context),
         }
         await store.set_meta(plan_key(run.id), {"digest": plan.digest, **known})
     return _work(context, known)
@@ -146,8 +147,14 @@ async def limit_left(context: RunContext) -> int | None:
     planned, limit = context.planned, context.options.limit
     if planned is None or limit is None:
         return limit
+    known = await context.store.get_meta(plan_key(context.run.id)) or {}
+    return max(0, limit - (await _done(context) - int(known.get("done", 0))))
+
+
+async def _done(context: RunContext) -> int:
+    """How many assets the run did, also before it followed a plan."""
     counts = await context.store.tally(context.run.id)
-    return max(0, limit - sum(number for name, number in counts.items() if name not in NOT_DONE))
+    return sum(number for name, number in counts.items() if name not in NOT_DONE)
 
 
 async def _continued(context: RunContext, known: Json) -> PlannedWork | None:

@@ -50,23 +50,30 @@ VALID = "as long as both schemas, the mapping, the policy and the listing stay t
 @dataclass(frozen=True, slots=True)
 class Done:
     """What the report of a resumed run leaves out: ledger rows, assets of the run by outcome, and what became of
-    their values."""
+    their values. again: further assets that are done and are read again, so that the report has them."""
 
     ledger: int
     counts: Mapping[str, int] = field(default_factory=dict)
     work: WorkSummary = field(default_factory=WorkSummary)
+    again: int = 0
 
     @classmethod
     async def of(cls, context: RunContext) -> Done:
-        """Everything done so far by an interrupted run: a plan covers the rest."""
+        """Everything done so far by an interrupted run: a plan covers the rest. Changes the state, which is a copy."""
+        again = await context.store.set_done_apart(context.run.id) if context.run.resumed else 0
         ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
-        settled = {action: number for action, number in counts.items() if action not in NOT_DONE}
-        return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id))
+        settled = {action: number for action, number in counts.items() if action and action not in NOT_DONE}
+        return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id), again)
+
+    @property
+    def assets(self) -> int:
+        """How many assets are done."""
+        return sum(self.counts.values()) + self.again
 
     def rest(self, counts: Mapping[str, int]) -> dict[str, int]:
         """A tally without what was done before; never negative, because listed assets may change."""
         done = {**self.counts, "listed": sum(self.counts.values())}
-        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items()}
+        return {action: max(0, number - done.get(action, 0)) for action, number in counts.items() if action}
 
 
 async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
@@ -82,7 +89,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.run = run.id if kind == "run" else 0
     report.resumed = run.resumed
     report.counts = done.rest(await store.tally(run.id))
-    report.notes.extend(sentences.about_resumed(run.id, sum(done.counts.values())))
+    report.notes.extend(sentences.about_resumed(run.id, done.assets))
     written = await LedgerSummary.of(store, run.id, done.ledger)
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.notes.extend(sentences.about_repair(report.repaired) if report.is_plan else [])
@@ -188,10 +195,11 @@ async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> 
 
 
 def _side(kind: str, account: Account, service: Service) -> ReportedSide:
-    calls: Counter[str] = Counter(service.calls)
+    calls, at_least = Counter[str](service.calls), dict[str, str]()
     if isinstance(service, DryTarget):
         calls.update(service.estimated)
-    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user)
+        at_least = {call: takes for call, takes in service.limits.combined.items() if service.estimated[call]}
+    return ReportedSide(kind, account.tenant, account.release, account.total, dict(calls), account.user, at_least)
 
 
 def _mapping(opened: ConnectedJob, context: RunContext, work: WorkSummary) -> list[MappingLine]:

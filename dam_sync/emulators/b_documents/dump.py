@@ -85,12 +85,13 @@ def proxies_of(repository: Repository, doc: Document) -> list[Document]:
 
 
 def _versions(repository: Repository, doc: Document) -> list[Json]:
-    """Files oldest first, ending with the current one; a version with the same file as the next adds nothing."""
+    """Files oldest first, ending with the current one; a version that has the very file of the next adds nothing, one
+    with the same bytes from another upload does."""
     holders = [each for each in [*repository.versions_of(doc), doc] if each.file is not None]
-    rows = [_file(each.uid, each.file) for each in holders if each.file]
+    files = [(each.uid, each.file) for each in holders if each.file]
+    later = [file for _, file in files[1:]]
     return [
-        row for row, after in zip(rows, [*rows[1:], None], strict=False)
-        if after is None or (row["name"], row["digests"]) != (after["name"], after["digests"])
+        _file(uid, file) for (uid, file), after in zip(files, [*later, None], strict=True) if file is not after
     ]  # fmt: skip
 
 

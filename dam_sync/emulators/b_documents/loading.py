@@ -5,6 +5,7 @@ from __future__ import annotations
 import mimetypes
 import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 from dam_sync.emulators.b_documents import acts
@@ -171,7 +172,8 @@ class Loader:
             version = doc.copy()
             version.uid, version.parent, version.live = self._repository.new_id(), "", doc.uid
             version.is_version, version.checked_out, version.acls, version.catalogue_id = True, False, {}, ""
-            version.version_created = str(doc.props["dc:modified"])
+            saved = moment_of(str(doc.props["dc:modified"])) - timedelta(milliseconds=len(files) - number)
+            version.props["dc:modified"] = version.version_created = instant(saved)
             self._repository.insert(version)
         if files:
             doc.props["file:content"] = files[-1]

@@ -150,17 +150,41 @@ def without_attachments(link: LinkRow, keys: Iterable[str]) -> LinkRow:
     )
 
 
-def with_current_keys(asset: Asset, link: LinkRow) -> LinkRow:
+def with_known_versions(asset: Asset, link: LinkRow) -> Asset:
+    """The asset with every version that was written, also one that its service shows as one with the next by now
+    because values changed between them."""
+    if not any(file.repeats for file in asset.versions):
+        return asset
+    known = {key.removeprefix(LEFT) for key in (*link.versions, *(link.kept.get(VERSIONS) or ()))}
+    files: list[FileRef] = []
+    for file in asset.versions:
+        earlier = [replace(file, id=identity, repeats=()) for identity in file.repeats]
+        files += [*(one for one in earlier if version_key(one) in known), file]
+    return replace(asset, versions=tuple(files))
+
+
+def with_current_keys(asset: Asset, link: LinkRow, kept: Sequence[FileRef] | None = None) -> LinkRow:
     """The link with the present keys of its files: a source that numbers attachments gives those behind a removed one
     other ids, one that had left the source may be there again, and size and digest of a version may have become known
-    since."""
-    return _with_current_attachments(asset, _with_current_versions(asset, link))
+    since. kept: the versions that move, if not all."""
+    moving = asset.versions if kept is None else kept
+    return _with_current_attachments(asset, _with_current_versions(asset, link, moving))
 
 
-def _with_current_versions(asset: Asset, link: LinkRow) -> LinkRow:
+def _with_current_versions(asset: Asset, link: LinkRow, kept: Sequence[FileRef]) -> LinkRow:
+    """The current file may have the key of an earlier version with the same bytes, which was current when it was
+    written: the key is that of the first such version, so that each later one is a new one."""
     here = {version_key(file): file for file in asset.versions}
-    former = {key: now for now, file in here.items() if now not in link.versions for key in _former_keys(file, asset)}
-    renamed = {key: former[key] for key in link.versions if key in former and key not in here}
+    written = {key.removeprefix(LEFT) for key in (*link.versions, *(link.kept.get(VERSIONS) or ()))}
+    former: dict[str, str] = {}
+    for now, file in here.items():
+        if now not in written:
+            for key in _former_keys(file, asset):
+                former.setdefault(key, now)
+    moving = frozenset(map(version_key, kept))
+    renamed = {
+        key: former[key] for key in link.versions if key in former and (key not in here or former[key] in moving)
+    }
     if (last := link.versions[-1:]) and last[0] not in {*here, *renamed} and _is_as_sent(asset.file, link):
         renamed[last[0]] = version_key(asset.file)
     return replace(link, versions=tuple(renamed.get(key, key) for key in link.versions)) if renamed else link

@@ -10,6 +10,7 @@ import structlog
 
 from dam_sync.engine.compare import is_between, is_mixture, scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.files import with_written_versions
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.recovery.partial_edits import edited_parts
@@ -208,7 +209,7 @@ class AssetUndoer:
         if keep and await self._journal(written).get(RETURNING):
             keep = {path: why for path, why in keep.items() if not self._is_partly_returned(path, undo, link, actual)}
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
-        undo, older = await self._older_file(undo, keep, actual)
+        undo, older = await self._older_file(undo, keep, with_written_versions(actual, link))
         if undo.empty and not undo.rows:
             return UndoneAsset(KEPT, undo.obstacles)
         await note_fact(self._journal(written), RETURNING, True)

@@ -33,7 +33,7 @@ from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
-from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
 from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.repair import TARGET, UNSURE
 from dam_sync.engine.run_context import RunContext
@@ -386,7 +386,7 @@ class Verifier:
             return Judgement("gone_at_source")
         if asset.status == TRASH:
             return Judgement("gone_at_source")
-        asset = await self._with_members("source", context.source, asset)
+        asset = with_known_versions(await self._with_members("source", context.source, asset), link)
         actual = await self._with_members("target", context.target, actual)
         return await self._compare(link, asset, actual)
 

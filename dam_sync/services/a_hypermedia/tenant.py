@@ -156,12 +156,23 @@ class HypermediaTenant:
         found = await self._languages_of_a_media() or await self._languages_of_a_term()
         return found or ("en",)
 
-    async def _languages_of_a_media(self) -> tuple[str, ...]:
+    async def languages_not_served(self, languages: Sequence[str]) -> tuple[str, ...]:
+        """Those of these languages in which a media is not returned (wire A 5.6); none for an empty library."""
+        identity = await self._a_media() if languages else ""
+        try:
+            return tuple([each for each in languages if identity and await self._served(identity, each) != each])
+        except NotFound:
+            return ()
+
+    async def _a_media(self) -> str:
         request = HalRequest("GET", "media-search", params=[("size", "1"), ("page", "1"), *await self._api.arrays()])
         rows = embedded(await self._api.json(request), "media")
-        if not rows:
+        return wanted_id(rows[0]) if rows else ""
+
+    async def _languages_of_a_media(self) -> tuple[str, ...]:
+        identity = await self._a_media()
+        if not identity:
             return ()
-        identity = wanted_id(rows[0])
         try:
             own = await self._served(identity, "")
             asked = [language for language in facts.LANGUAGES if language != own]

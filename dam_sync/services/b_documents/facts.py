@@ -242,7 +242,12 @@ ASSUMPTIONS = (
     Assumption(
         4, "versions are in the order of their numbers; uid:major_version and uid:minor_version hold them", "6.7"
     ),
-    Assumption(5, "neighbouring versions with the same file are one file version", "6.7"),
+    Assumption(
+        5,
+        "neighbouring versions with the same file are one file version, unless what was saved between them changed "
+        "nothing but `dc:modified`: then the same file was uploaded again",
+        "2.6, 6.7",
+    ),
     Assumption(
         6,
         "a folder's title is its name for people; of equal titles side by side, all but the oldest get the name behind",

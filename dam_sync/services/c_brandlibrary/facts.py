@@ -147,6 +147,10 @@ LIMITS = Limits(
     lists_whole=True,
     processing_time=timedelta(seconds=FIRST_LOOK),  # wire C 6.3: small files take 5 s, and are checked meanwhile
     small_file=SmallFile(uploads=1),  # wire C 4, 6.1: a signed link, and one to upload to
+    combined={  # wire C 6.3, 8
+        ADD_VALUES: f"up to {VALUE_BATCH} values of one field",
+        **dict.fromkeys((ADD_TO_LIBRARY, ADD_TO_COLLECTION), f"up to {CREATE_BATCH} assets"),
+    },
 )
 
 _LINK = "the download link was refused although it was new; the original of a view-only asset is not available"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,11 +99,27 @@ def test_a_person_is_asked_for_what_the_service_needs_and_again_after_a_mistake(
 def test_an_empty_input_where_one_is_needed_says_so() -> None:
     typing = Typing("", "e", "", "https://api.example", "", "https://t.example", "", "E_TOKEN", "")
     assert questions(typing, "target").complete(NOTHING).base_url == "https://api.example"
-    assert typing.told[:3] == [
+    assert [text for text in typing.told if text.endswith("is needed")] == [
         "kind of the target is needed",
         "URL of the target is needed",
         "second URL of the target is needed",
     ]
+
+
+def test_choices_have_a_line_each_and_may_be_answered_by_number() -> None:
+    typing = Typing("2", "https://b.example", "1", "bob", "", "1=Picture", "")
+    side = questions(typing).complete(NOTHING)
+    first = next(iter(built_in()["b_documents"].options.model_fields))
+    assert (side.kind, side.flow, side.options) == ("b_documents", "basic", {first: "Picture"})
+    listed = [text for text in typing.told if re.match(r" *\d+\. ", text)]
+    for name, about in [(kind.name, kind.summary) for kind in built_in().values()]:
+        assert any(text.endswith(f". {name}: {about}") for text in listed)
+    for name in built_in()["b_documents"].options.model_fields:
+        assert any(f". {name}: " in text for text in listed)
+    assert all("\n" not in text for text in listed)
+    asked = Typing("e", "https://api.example", "https://t.example", "", "E_TOKEN", "")
+    questions(asked).complete(NOTHING)
+    assert any(text.endswith("for example https://museum.dam.example") for text in asked.questions)
 
 
 def test_an_auth_method_with_alternatives_is_asked_for_until_it_is_complete() -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 import pytest
 from pydantic import ValidationError
 
+from dam_sync.api.job_file import job_of
 from dam_sync.config.job import ExposureConfig, JobConfig, PolicyConfig, SideLimits, load_job
 from dam_sync.config.options import AuthMethod, Options, PasswordAuth, Seconds, TokenAuth, Words
 from dam_sync.model.conflict import ConflictPolicy, ConflictRules
@@ -450,3 +451,54 @@ def test_what_such_a_kind_does_not_take(tmp_path: Path, old: str, new: str, foun
 def test_no_more_than_all_assets_can_be_removed(share: str, fits: bool) -> None:
     with nullcontext() if fits else pytest.raises(ValidationError, match="at most 100%"):
         PolicyConfig.model_validate({"max_deletes": share})
+
+
+BASIC = '{flow: basic, login: ann, password: "${env:X}"}'
+BY_TOKEN = '{flow: token, token: "${env:X}"}'
+BY_SESSION = '{flow: session, api_key: "${env:X}", username: ann, password: "${env:Y}"}'
+
+
+@pytest.mark.parametrize(
+    ("side", "found"),
+    [
+        ("kind: fodler, options: {path: x}", "source.kind: there is no kind fodler; did you mean folder?"),
+        ("kind: xyzzy, base_url: 'sftp://x'", "source.kind: there is no kind xyzzy; known: a_hypermedia, "),
+        (
+            f"kind: c_brandlibrary, base_url: 'https://h', auth: {BASIC}",
+            "source.kind: c_brandlibrary does not take this `auth`; together with the other keys it is that of "
+            "a_hypermedia or b_documents; write kind: a_hypermedia, or the `auth` of c_brandlibrary",
+        ),
+        (
+            f"kind: a_hypermedia, base_url: 'https://h', tenant_url: 'https://t', auth: {BY_TOKEN}",
+            "that of e_profiles; write kind: e_profiles, or the `auth` of a_hypermedia",
+        ),
+        (f"kind: b_documents, base_url: 'https://h', auth: {BY_SESSION}", "that of d_templates; write kind: d_temp"),
+        (
+            f"kind: e_profiles, base_url: 'https://h', tenant_url: 'https://t', auth: {BASIC}, options: {{lcales: x}}",
+            "e_profiles has no flow basic; known: oauth, token; is `kind` right? basic is a flow of a_hypermedia, b_d",
+        ),
+        (
+            f"kind: b_documents, base_url: 'https://h', auth: {BASIC}, options: {{header_prefix: X-}}",
+            "b_documents has no option header_prefix; its options: dam-sync help b_documents; is `kind` right? "
+            "header_prefix is an option of a_hypermedia",
+        ),
+    ],
+    ids=["misspelt", "unknown", "flow", "second URL", "session", "more wrong", "option"],
+)
+def test_a_kind_that_is_not_that_of_the_rest_is_what_is_said(tmp_path: Path, side: str, found: str) -> None:
+    path = tmp_path / "job.yaml"
+    target = "{kind: folder, options: {path: two}}"
+    text = f"version: 1\nname: museum\nsource: {{{side}}}\ntarget: {target}\nmapping: none.yaml\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        job_of(path)
+    first, *others = map(str, caught.value.diagnostics)
+    assert found in first
+    assert ["lcales" in text or "mapping: there is no file none.yaml" in text for text in others] == [True] * len(
+        others
+    )
+    assert "mapping: there is no file none.yaml; correct the path" in others[-1]
+    path.with_name("none.yaml").touch()
+    with pytest.raises(ConfigError) as caught:
+        job_of(path)
+    assert not any("no file" in str(each) for each in caught.value.diagnostics)

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.backends.fail import Keyring as FailKeyring
 
-from dam_sync.config.secrets import LONGEST, Reference, open_secret_file, resolve_secret
-from dam_sync.model.errors import ConfigError
+from dam_sync.api.reachability import _refused
+from dam_sync.config.secrets import LONGEST, Reference, open_secret_file, resolve_secret, slips_in
+from dam_sync.config.side import Auth, SideConfig
+from dam_sync.model.errors import ConfigError, Denied
 
 
 def reference(folder: Path, text: str) -> Reference:
@@ -45,6 +47,38 @@ def test_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     error = refused(tmp_path, "${env:DAM_TEST_SECRET}")
     assert "is not set" in error.message
     assert "export DAM_TEST_SECRET" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ("s3cret ", "ends with whitespace"),
+        (" s3cret", "begins with whitespace"),
+        ("s3cret\n", "ends with a line break"),
+        ("s3cret\t", "ends with an invisible character"),
+        ("\ufeffs3cret", "begins with an invisible character"),
+        ('"s3cret"', "is in quotes"),
+        ("\u201cs3cret\u201d", "is in quotes"),
+        ("Bearer s3cret", "begins with the word Bearer"),
+        (' "s3cret', "begins with whitespace"),
+        ("s3 'cret", ""),
+        ("'s3cret", ""),
+        ('"', ""),
+    ],
+)
+def test_what_is_around_a_secret_is_named_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch, secret: str, told: str
+) -> None:
+    monkeypatch.setenv("DAM_TEST_SECRET", secret)
+    found = slips_in({"login": "dam-sync", "password": "${env:DAM_TEST_SECRET}", "key": "${env:DAM_TEST_NO_SUCH}"})
+    assert found == ([f"${{env:DAM_TEST_SECRET}} {told}"] if told else [])
+    assert slips_in({"login": "dam-sync "}) == ["auth.login ends with whitespace"]
+    side = SideConfig(kind="x", auth=Auth(flow="basic", password="${env:DAM_TEST_SECRET}"))  # type: ignore[call-arg]
+    refused_by_service = _refused(Denied("the login was refused (401)"), side)
+    assert refused_by_service is not None
+    assert told in refused_by_service.hint
+    assert "s3cret" not in f"{refused_by_service} {refused_by_service.hint}"
+    assert ("leave only the secret there" in refused_by_service.hint) == bool(told)
 
 
 def test_a_secret_is_read_from_a_file_next_to_the_job(tmp_path: Path) -> None:

@@ -7,8 +7,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dam_sync.engine.decide import Policy, Skip, Update, decide
-from dam_sync.engine.removals.parts import removals, version_key, with_current_keys, with_relations
+from dam_sync.engine.decide import Policy, Skip, Update, decide, fresh_versions
+from dam_sync.engine.removals.parts import (
+    removals,
+    version_key,
+    with_current_keys,
+    with_known_versions,
+    with_relations,
+)
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json
@@ -129,6 +135,35 @@ def test_a_file_is_known_by_its_digest_whenever_it_was_changed(name: str) -> Non
 
 
 SENT = {"sha256": "a" * 64}
+
+
+def current(of: FileRef, *, repeats: tuple[str, ...] = ()) -> FileRef:
+    """As the current file of a service that gives it the id of its asset."""
+    return replace(of, id="7", repeats=repeats)
+
+
+def test_the_current_file_may_be_a_new_version_though_it_has_the_key_of_the_one_before() -> None:
+    link = replace(LINK, versions=(version_key(current(OLD)),))
+    again = replace(WHOLE, versions=(OLD, current(OLD)))
+    known = with_current_keys(again, link)
+    assert known.versions == (version_key(OLD),)
+    assert fresh_versions(again.versions, known) == (current(OLD),)
+    assert with_current_keys(again, replace(link, versions=(version_key(OLD), version_key(current(OLD))))).versions == (
+        version_key(OLD),
+        version_key(current(OLD)),
+    )
+    assert with_current_keys(again, link, again.versions[-1:]).versions == link.versions  # older ones do not move
+    left = replace(link, kept={"versions": [version_key(OLD)]})
+    assert with_current_keys(again, left).versions == link.versions  # reported as not carried
+
+
+def test_a_version_that_was_written_stays_one_when_values_change() -> None:
+    """Its service shows it as one with the next from then on."""
+    shown = replace(WHOLE, versions=(current(OLD, repeats=("1",)),))
+    both = replace(LINK, versions=(version_key(OLD), version_key(current(OLD))))
+    assert with_known_versions(shown, both).versions == (OLD, current(OLD))
+    assert with_known_versions(shown, replace(both, versions=both.versions[1:])) == shown
+    assert removals(with_known_versions(shown, both), both, READS, able()).gone.versions == frozenset()
 
 
 def test_a_version_with_the_bytes_that_were_sent_last_is_no_new_one() -> None:

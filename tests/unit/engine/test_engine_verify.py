@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from dam_sync.engine.adopt import held_versions
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
 from dam_sync.engine.removals.parts import VERSIONS, version_key
@@ -85,6 +88,42 @@ def test_the_first_attachment_of_an_asset_without_a_file_may_come_back_as_its_fi
 def test_versions_belong_together_in_their_order() -> None:
     found = of_versions(asset(ONE, TWO), asset(copy(ONE, "7"), copy(TWO, "8")))
     assert seen(found) == ([("1", "7"), ("2", "8")], [], [])
+
+
+def test_versions_that_a_service_shows_as_one_are_as_many_as_were_written() -> None:
+    again = replace(copy(ONE, "6"), id="6")
+    source = asset(ONE, copy(ONE, "3"), TWO)
+    for shown in (
+        asset(replace(copy(ONE, "7"), repeats=("6",)), copy(TWO, "8")),
+        asset(replace(copy(ONE, "7"), repeats=("6",)), replace(copy(TWO, "8"), repeats=("5",))),  # somebody's values
+        asset(again, copy(ONE, "7"), copy(TWO, "8")),
+    ):
+        found = seen(of_versions(source, shown, kept=3, written=3))
+        assert found == ([("1", "6"), ("2", "8"), ("3", "7")], [], [])
+    found = of_versions(asset(ONE, TWO), asset(replace(copy(ONE, "7"), repeats=("6",)), copy(TWO, "8")))
+    assert seen(found) == ([("1", "7"), ("2", "8")], [], [])
+    missing = of_versions(source, asset(copy(ONE, "7"), copy(TWO, "8")), kept=3, written=3)
+    assert len(seen(missing)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kept", "there", "held"),
+    [
+        ((ONE, TWO), (ONE,), 1),
+        ((ONE, TWO), (ONE, TWO), 2),
+        ((ONE, ONE, ONE), (ONE,), 1),
+        ((ONE, ONE, TWO, TWO), (ONE, TWO), 3),
+        ((ONE, ONE), (ONE, ONE), 2),
+        ((ONE, ONE), (replace(ONE, repeats=("6",)),), 2),
+        ((ONE, TWO), (STRANGE,), 2),
+        ((ONE,), (), 0),
+    ],
+    ids=["behind", "equal", "twice behind", "last behind", "twice", "perhaps twice", "another", "none"],
+)
+def test_an_adoption_counts_versions_with_the_same_file(
+    kept: tuple[FileRef, ...], there: tuple[FileRef, ...], held: int
+) -> None:
+    assert len(held_versions(kept, asset(*there))) == held
 
 
 def test_a_version_that_somebody_uploaded_is_the_current_file_and_an_extra_once_ours_is_back() -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
+import structlog
 
 from dam_sync.http.client import Client, FormPart, Request
 from dam_sync.model.errors import ContractBroken, IntegrityError, InvalidValue, StopRequested, TooLarge
@@ -31,6 +32,27 @@ async def test_a_call_carries_credential_query_and_json() -> None:
     assert json.loads(seen.body) == {"name": "é"}
     assert client.calls == {"POST /v2/things": 1}
     assert client.storage_calls == 0
+
+
+async def test_each_attempt_is_logged_with_its_seconds_its_asset_and_an_id() -> None:
+    answers = in_turn(said({}, 503, X_Request_Id="first"), said({}, X_Correlation_Id="second"))
+    with structlog.testing.capture_logs() as logged:
+        async with RawServer(answers) as server, client_of(server) as client:
+            await client.send(Request("PUT /v2/a/{id}", "PUT", "/v2/a/7", json={}, repeatable=True, asset="7"))
+    calls = [event for event in logged if event["event"] == "call.sent"]
+    assert [(each["call"], each["asset"], each["status"], each["request_id"]) for each in calls] == [
+        (1, "7", 503, "first"),
+        (2, "7", 200, "second"),
+    ]
+    assert all(0 <= each["seconds"] < 60 for each in calls)
+
+
+async def test_an_attempt_without_a_response_is_logged() -> None:
+    with structlog.testing.capture_logs() as logged:
+        async with RawServer(in_turn(Said(silent=True, then="reset"), said({}))) as server, client_of(server) as client:
+            await client.send(get("/v2/a"))
+    failed = [event for event in logged if event["event"] == "call.failed"]
+    assert [(each["call"], bool(each["problem"]), "asset" in each) for each in failed] == [(1, True, False)]
 
 
 @pytest.mark.parametrize("large", [False, True], ids=["bytes", "streamed"])

@@ -122,7 +122,9 @@ def test_a_mapping_without_a_marker_says_so_or_is_warned_of(tmp_path: Path) -> N
 
 def test_languages_that_neither_service_has_are_a_warning_where_services_show_some(tmp_path: Path) -> None:
     plain = Schema({"title": Field("title", FieldKind.TEXT)})
-    compiled(tmp_path, "version: 1\nlocales: [xx]\nfields: {title: {from: fields.title}}\n", plain, plain)
+    bare = compiled(tmp_path, "version: 1\nlocales: [xx]\nfields: {title: {from: fields.title}}\n", plain, plain)
+    (told,) = (one for one in bare.warnings if one.startswith("locales: "))
+    assert told.startswith("locales: neither service has the language xx; neither lists any")
     assert compiled(tmp_path, f"{LEAST}locales: [FR, en]\n").warnings == ()
     (told,) = compiled(tmp_path, f"{LEAST}locales: [de, en]\n").warnings
     assert told == "locales: neither service has the language de; known: en, fr"

@@ -118,6 +118,14 @@ async def test_no_media_is_read_for_languages_that_the_job_names(opened: Open) -
     assert "GET /api/dam/medias/{mediaId}" not in service.calls
 
 
+async def test_languages_that_the_job_names_and_the_instance_lacks_are_found(opened: Open) -> None:
+    service = opened(asset(1), languages=["fr", "en"]).connect(locales="en,xx,de")
+    assert tuple(await service.unknown_languages()) == ("xx", "de")
+    assert service.calls["GET /api/dam/medias/{mediaId}"] == 3
+    assert tuple(await opened(asset(1), languages=["en"]).connect(locales=None).unknown_languages()) == ()
+    assert tuple(await opened(languages=["en"]).connect(locales="xx").unknown_languages()) == ()
+
+
 async def test_the_first_language_is_that_of_the_user_before_there_is_a_media_as_well(opened: Open) -> None:
     tenant = opened(languages=["fr", "en"])
     async with httpx.AsyncClient(base_url=f"{tenant.served.url}/api/dam", auth=("dam-sync", "secret-a")) as client:

@@ -212,6 +212,40 @@ def test_versions_that_only_changed_words_are_no_file_versions() -> None:
     assert [file.id for file in files_of(rows)] == ["v2/file:content", "v3/file:content", "live/file:content"]
 
 
+def saved(uid: str, title: str, second: int, **more: Any) -> Any:
+    """A document as somebody saved it: with one file, and what a service keeps for itself."""
+    row = version(uid, "a")
+    url = {"data": f"https://host/nxfile/{uid}/a.jpg?changeToken={second}"}
+    kept = {"dc:title": title, "dc:modified": f"2026-01-01T00:00:0{second}.000Z", "uid:minor_version": second}
+    attached = [{"file": {"name": "b.pdf", "digest": "b", **url}}]
+    row["properties"] = {
+        **{key: {**value, **url} for key, value in row["properties"].items()},
+        **{**kept, "imd:width": second, "nxtag:tags": [{"label": uid}], "files:files": attached},
+    }
+    return {"isVersion": uid.startswith("v"), "isCheckedOut": uid == "live", "state": "project", **row, **more}
+
+
+@pytest.mark.parametrize(
+    ("rows", "files"),
+    [
+        ([saved("v1", "A", 1), saved("live", "A", 2)], ["v1", "live"]),  # saved again, and nothing else changed
+        ([saved("v1", "A", 1), saved("live", "B", 2)], ["live"]),
+        ([saved("v1", "A", 1), saved("live", "A", 2, state="approved")], ["live"]),
+        ([saved("v1", "A", 1), saved("live", "A", 1)], ["live"]),  # checked out, and nothing saved
+        ([saved("v1", "A", 1), saved("v2", "A", 2), saved("live", "A", 2, isCheckedOut=False)], ["v1", "live"]),
+        ([saved("v1", "A", 1), saved("v2", "A", 2), saved("live", "B", 3)], ["v1", "live"]),
+        ([saved("v1", "A", 1), {"uid": "v2"}, saved("live", "B", 3)], ["v1", "live"]),
+    ],
+    ids=["uploaded", "titled", "approved", "checked-out", "checked-in", "both", "removed-between"],
+)
+def test_a_file_that_was_uploaded_again_is_a_version_of_its_own(rows: Any, files: list[str]) -> None:
+    found = files_of(rows)
+    assert [file.id.partition("/")[0] for file in found] == files
+    left = {row["uid"] for row in rows if "properties" in row} - set(files)
+    checked_in = {"v2"} if rows[-1]["isCheckedOut"] is False else set()
+    assert {each.partition("/")[0] for file in found for each in file.repeats} == left - checked_in
+
+
 def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> None:
     around = Around(versions=[version("v1", "a"), version("v2", "b")])
     found = asset_of({"uid": "live", "title": "Words", "properties": {}}, ServerSchema(), DocumentsOptions(), around)

@@ -55,6 +55,10 @@ class MediaReader(HypermediaBase):
                     readings.append((served, more))
         return await self.completed(asset_of(readings, context), media)
 
+    async def unknown_languages(self) -> tuple[str, ...]:
+        """Those of the option `locales`, by one call for each."""
+        return await self._tenant.languages_not_served(self._options.locales)
+
     async def is_trashed(self, asset: AssetId) -> bool:
         """By one call, in one language and without versions, attachments and links."""
         _, media = await self.media(asset)

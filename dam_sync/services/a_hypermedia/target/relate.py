@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dam_sync.http.client import Request, Response
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Relation, digest_of
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected, Unsupported
@@ -46,13 +47,14 @@ class MediaRelations(MediaReader):
             links.append(file_url(own_link(_body(reply), self._api.rels, "upload-link")))
             return {"id": made_id(reply), "online": False}
 
-        made = await journal.run(name, announce, reconcile=lambda: self._found_attachment(asset, content))
+        equal = int(await journal.get(journal_names.EQUAL_BEFORE) or 0)
+        made = await journal.run(name, announce, reconcile=lambda: self._found_attachment(asset, content, equal))
         if made["online"]:
             return
         await self._sent(asset, await CheckedContent.of(content), made["id"], next(filter(None, links), ""))
 
         async def look() -> bool:
-            found = await self._found_attachment(asset, content)
+            found = await self._found_attachment(asset, content, equal)
             return found is not None and bool(found["online"])
 
         if not await self._proofs.holds(ATTACHMENT, look):
@@ -100,12 +102,16 @@ class MediaRelations(MediaReader):
             )
         return reply
 
-    async def _found_attachment(self, asset: str, content: Content) -> Json:
-        """One with its bytes, if there is one: an announcement that arrived twice leaves another without any."""
+    async def _found_attachment(self, asset: str, content: Content, equal: int) -> Json:
+        """One with its bytes, if there is one: an announcement that arrived twice leaves another without any. equal:
+        how many others of this name have the same bytes."""
         found: Json = None
         for item in await self._items(asset):
             name = item.get("fileName") or item.get("title")
             if same_name(name, content.name) and size_of_file(item.get("fileSize")) == content.size:
+                if _is_online(item) and equal > 0:
+                    equal -= 1
+                    continue
                 if _is_online(item):
                     return {"id": wanted_id(item), "online": True}
                 found = found or {"id": wanted_id(item), "online": False}

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from dam_sync.aio.single_flight import gather_or_raise
 from dam_sync.http.interpreting import interpreting_response, interprets_response, member_text
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, digest_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
@@ -272,20 +274,30 @@ class MediaUpdater(MediaMembers):
             note_version(made)
             return {"id": made}
 
-        async def found() -> Json:
-            media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
-            if not holds(media, content, await md5_of(content)):
-                return None
-            if not shows_digest(media):
-                await self._refuse_doubtful(asset, content)
-            return {"id": ""}
-
         try:
-            await journal.run(name, add, reconcile=found)
+            await journal.run(name, add, reconcile=lambda: self._found_version(asset, content, journal))
         except (Rejected, SessionGone):
             if refused:  # certainly nothing was added, so there is nothing to look for next time
                 await journal.discard(name, f"{name}:*")
             raise
+
+    async def _found_version(self, asset: str, content: Content, journal: Journal) -> Json:
+        """The new version, if it arrived."""
+        if equal := int(await journal.get(journal_names.EQUAL_BEFORE) or 0):
+            return await self._one_more(asset, content, equal)
+        media = await self._api.json(HalRequest("GET", "medias", MEDIA, (asset,), asset=asset))
+        if not holds(media, content, await md5_of(content)):
+            return None
+        if not shows_digest(media):
+            await self._refuse_doubtful(asset, content)
+        return {"id": ""}
+
+    async def _one_more(self, asset: str, content: Content, equal: int) -> Json:
+        """The same after versions with the same file: the newest ones have it once more than before."""
+        rows, md5 = await self._version_rows(asset), await md5_of(content)
+        newest = sorted(rows, key=lambda row: whole(row.get("versionNumber")) or 0, reverse=True)
+        there = sum(1 for _ in takewhile(lambda row: resembles(row, content.name, content.size, md5), newest))
+        return {"id": ""} if there > equal else None
 
     async def _refuse_doubtful(self, asset: str, content: Content) -> None:
         """Raises Rejected if a file of this name and size may be the one of before, for the media shows no digest."""

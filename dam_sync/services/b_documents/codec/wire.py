@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -15,7 +15,13 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.codec.fields import ServerSchema, is_read
+from dam_sync.services.b_documents.codec.fields import (
+    DERIVED_PREFIXES,
+    OWN_PREFIXES,
+    SYSTEM,
+    ServerSchema,
+    is_read,
+)
 from dam_sync.services.b_documents.codec.rights import Access, access_of
 from dam_sync.services.b_documents.codec.values import Terms, decode, fitting, words_of
 from dam_sync.services.b_documents.options import DocumentsOptions
@@ -26,6 +32,7 @@ TAGS = "nxtag:tags"
 COLLECTED = "collectionMember:collectionIds"
 DIGEST_LETTERS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 _HEX = re.compile(r"[0-9a-f]+")
+_NOT_WRITTEN = (OWN_PREFIXES | DERIVED_PREFIXES) - {"files"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,20 +263,64 @@ def status_of(row: Json, options: DocumentsOptions) -> str:
 
 @interprets_response
 def files_of(rows: Sequence[Json]) -> tuple[FileRef, ...]:
-    """The main files of versions and the live document, oldest first; a version that changed only metadata has the file
-    of its neighbour (assumption 5). None if the live one has lost its file: an older one is not current."""
+    """The versions of the main file, of versions and the live document, oldest first; those that `is_file_version`
+    does not tell apart are one. None if the live one has lost its file: an older one is not current."""
     if not _has_file(rows[-1]):
         return ()
     found: list[FileRef] = []
+    before: Json = None
     for row in rows:
-        blob = (row.get("properties") or {}).get(CONTENT)
-        if not isinstance(blob, dict):
-            continue
-        file = file_of(blob, f"{uid_of(row)}/{CONTENT}", _moment((row.get("properties") or {}).get("dc:modified")))
-        if found and _is_same(found[-1], file):
-            found.pop()
-        found.append(file)
+        file = _main_file(row)
+        if file is not None and before is not None and not is_file_version(before, row):
+            last = found.pop()
+            file = replace(file, repeats=last.repeats if _is_checked_in(row) else (*last.repeats, last.id))
+        if file is not None:
+            found.append(file)
+        before = row if file is not None else None
     return tuple(found)
+
+
+@interprets_response
+def is_file_version(before: Json, row: Json) -> bool:
+    """Whether a document has a version of the file of its own, and not that of the version right before it: it has
+    another file, or what was saved between them changed nothing but the time of the last change, so that the same file
+    was uploaded again (assumption 5). A live document that is checked in is its last version."""
+    one, other = _main_file(before), _main_file(row)
+    if one is None or other is None or not _is_same(one, other):
+        return True
+    moved = None not in (one.created_at, other.created_at) and one.created_at != other.created_at
+    return moved and not _is_checked_in(row) and _written(before) == _written(row)
+
+
+def _is_checked_in(row: Json) -> bool:
+    return row.get("isCheckedOut") is False and not row.get("isVersion")
+
+
+def _main_file(row: Json) -> FileRef | None:
+    properties = row.get("properties") or {}
+    blob = properties.get(CONTENT)
+    if not isinstance(blob, dict):
+        return None
+    return file_of(blob, f"{uid_of(row)}/{CONTENT}", _moment(properties.get("dc:modified")))
+
+
+def _written(row: Json) -> Json:
+    """What people write into a document besides its file, and a version of it keeps: not what the service keeps for
+    itself or reads from the file, and no URL, which names the document."""
+    values = {
+        key: _without_urls(value)
+        for key, value in (row.get("properties") or {}).items()
+        if value not in (None, "", []) and key not in SYSTEM and key.partition(":")[0] not in _NOT_WRITTEN
+    }
+    return [row.get("state"), values]
+
+
+def _without_urls(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_without_urls(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _without_urls(each) for key, each in value.items() if key not in ("data", "blobUrl")}
+    return value
 
 
 def _has_file(row: Json) -> bool:

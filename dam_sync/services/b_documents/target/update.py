@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dam_sync.http.client import Request
 from dam_sync.http.interpreting import interprets_response, member_text
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Relation, Rights, digest_of
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, SessionGone, Unsupported
@@ -240,7 +241,9 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             return True
 
         async def is_written() -> Json:
-            return True if await holds(_blob(await self.api.document(asset)), content, self.api.limits) else None
+            now = await self.api.document(asset)  # checked in, it has the file of before, which may be the same
+            written = now.get("isCheckedOut") is not False and await holds(_blob(now), content, self.api.limits)
+            return True if written else None
 
         try:
             await journal.run(name, write, reconcile=is_written)
@@ -293,13 +296,14 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         """Add a file besides the main one; after a lost response, check whether it exists."""
         name = f"attach-{digest_of([asset, content.name, content.size, dict(content.digests)])[:12]}"
         handle = await self.uploads.send(content, journal, f"{name}:file")
+        equal = int(await journal.get(journal_names.EQUAL_BEFORE) or 0)
 
         async def attach() -> Json:
             await self._append(asset, handle)
             return True
 
         async def is_there() -> Json:
-            return True if await self._is_attached(asset, content) else None
+            return True if await self._attached(asset, content) > equal else None
 
         try:
             await journal.run(name, attach, reconcile=is_there)
@@ -307,7 +311,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             await journal.discard(f"{name}*")
             self.uploads.refused(handle, error)
             raise
-        if not await self._is_attached(asset, content):
+        if await self._attached(asset, content) <= equal:
             await journal.discard(f"{name}*")
             self.uploads.batches.release(handle)
             raise IntegrityError("the attachment did not arrive completely", asset=asset, operation=facts.EXECUTE)
@@ -320,11 +324,12 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
         body = {"params": params, "context": {}}
         await self.creates.send(Request(facts.EXECUTE, "POST", path, json=body, headers=headers, asset=asset))
 
-    async def _is_attached(self, asset: AssetId, content: Content) -> bool:
+    async def _attached(self, asset: AssetId, content: Content) -> int:
+        """How many attachments are this file."""
         rows = ((await self.api.document(asset)).get("properties") or {}).get(wire.ATTACHED) or ()
         blobs = [item.get("file") for item in rows if isinstance(item, dict)]
         named = [blob for blob in blobs if isinstance(blob, dict) and blob.get("name") == tidy(content.name)]
-        return any([await holds(blob, content, self.api.limits) for blob in named])
+        return sum([await holds(blob, content, self.api.limits) for blob in named])
 
     async def end_shared(self) -> None:
         """Drop the upload batches of this connection, unless they hold a file of unfinished work; those of a killed
