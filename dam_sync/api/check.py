@@ -44,6 +44,7 @@ from dam_sync.mapping.results import ValueOutcome
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.asset import path_text
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import (
     ConfigError,
@@ -169,9 +170,7 @@ async def _about_side(
             yield finding
         if role == "source" and service.limits.undated:
             yield CheckResult("source deltas", unseen_parts(service.limits.undated), _hint_unseen(job.policy.rotation))
-        for note in await notes_about(role, (options.connectors or discover())[side.kind], service, needed=True):
-            yield CheckResult.noted(replace(note, subject=f"{role} {note.subject}"))
-        for finding in await _asked(service, role):
+        for finding in await _asked(service, role, (options.connectors or discover())[side.kind]):
             yield finding
         sides.accounts[role] = account
         if role == "target" and "source" in sides.services:
@@ -183,11 +182,12 @@ async def _about_side(
             yield finding
 
 
-async def _asked(service: Service, role: str) -> list[CheckResult]:
+async def _asked(service: Service, role: str, connector: Connector) -> list[CheckResult]:
     """What is asked of a service only when a job is checked."""
     hint = "correct the option `locales`, or leave it out"
+    notes = await notes_about(role, connector, service, needed=True)
     return [
-        *(CheckResult(f"{role} calls", text) for text in about_counted_calls(await service.counted_calls())),
+        *(CheckResult.noted(replace(note, subject=f"{role} {note.subject}")) for note in notes),
         *(
             CheckResult(f"{role} options", f"locales: the {role} has no language {language}", hint, warns=True)
             for language in await service.unknown_languages()
