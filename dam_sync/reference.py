@@ -91,7 +91,7 @@ ABILITIES = {
 }
 
 LIMITS: Mapping[str, Callable[[Limits], object]] = {
-    "API calls per second": lambda limits: limits.pace.per_second or "none documented; learned from refusals",
+    "API calls per second": lambda limits: limits.pace.per_second or _undocumented(limits.pace.careful),
     "concurrent calls": lambda limits: (
         f"{limits.pace.at_once} at first, up to {limits.pace.most} learned"
         if limits.pace.most_at_once
@@ -359,6 +359,11 @@ def _assumed_writes(kind: Connector) -> str:
         f"`dam-sync emulate {kind.name} --assumptions`.\n\n"
     )
     return intro + _table(("Assumption", "Request", "Verified by"), rows) if rows else ""
+
+
+def _undocumented(careful: float | None) -> str:
+    kept = "learned from refusals" if careful is None else f"{careful:g} unless the job sets `calls_per_second`"
+    return f"none documented; {kept}"
 
 
 def _lasts(time: timedelta | None) -> str:

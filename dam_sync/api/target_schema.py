@@ -14,6 +14,7 @@ from dam_sync.mapping.missing import SeekingIndex
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.mapping.vocabulary import UNMATCHED, TermIndex, VocabularyRule
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.errors import ContractBroken, Denied, Rejected, Transient
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Term
@@ -60,8 +61,8 @@ async def about_missing_terms(
     seeking = {rule.target: SeekingIndex() for rule in rules if rule.target in target[1].vocabularies}
     for key, index in seeking.items():
         terms = await _terms(target[0], key)
-        if terms is None:
-            yield _too_many(f"the target's {key}")
+        if isinstance(terms, str):
+            yield ServiceNote(SUBJECT, f"{key} of the target {terms}")
             continue
         for term in terms:
             index.add(term)
@@ -83,21 +84,24 @@ async def _seek_all(
     for known in missing.fields_to_seek(crosswalk, schema) if Operation.TERMS in source.capabilities else ():
         if known.vocabulary not in read:
             terms = await _terms(source, known.vocabulary)
-            if terms is None:
-                yield _too_many(f"the source's {known.vocabulary}")
-            read[known.vocabulary] = terms or ()
+            if isinstance(terms, str):
+                yield ServiceNote(SUBJECT, f"{known.vocabulary} of the source {terms}")
+            read[known.vocabulary] = () if isinstance(terms, str) else terms
         for term in read[known.vocabulary]:
             missing.seek(crosswalk, known, term, indexes)
 
 
-async def _terms(service: Service, vocabulary: str) -> list[Term] | None:
-    """None if there are more than are compared."""
+async def _terms(service: Service, vocabulary: str) -> list[Term] | str:
+    """The terms, or why they are not compared."""
     found: list[Term] = []
-    async with closing(service.terms(vocabulary)) as terms:
-        async for term in terms:
-            if len(found) >= MOST_TERMS:
-                return None
-            found.append(term)
+    try:
+        async with closing(service.terms(vocabulary)) as terms:
+            async for term in terms:
+                if len(found) >= MOST_TERMS:
+                    return f"has more than {MOST_TERMS:,} terms: `map sheet JOB` lists those without a counterpart"
+                found.append(term)
+    except (ContractBroken, Denied, Rejected, Transient) as error:
+        return f"cannot be read: {error}"
     return found
 
 
@@ -107,11 +111,6 @@ def _about(rule: VocabularyRule, names: list[str]) -> ServiceNote:
     text = f"{counted(len(names), 'term')} {has} no counterpart in {rule.target} of the target: {_named(names)}"
     hint = f"make them there first, or decide them with `map sheet JOB`: otherwise {FATES.get(outcome, PARKED)}"
     return ServiceNote(SUBJECT, text, hint, warns=outcome not in FATES)
-
-
-def _too_many(what: str) -> ServiceNote:
-    text = f"{what} has more than {MOST_TERMS:,} terms: `map sheet JOB` lists those without a counterpart"
-    return ServiceNote(SUBJECT, text)
 
 
 def _named(names: Iterable[str]) -> str:

@@ -17,13 +17,14 @@ class Pace:
     """How fast a credential may call: calls per second over all its processes, calls at once, storage calls at once.
 
     most_at_once: how many calls at once are tried at most if their number is learned, beginning with `at_once`; None:
-    it is fixed.
+    it is fixed. careful: the rate that is kept to where none is documented and the job sets none; None: it is learned.
     """
 
     per_second: float | None = None
     at_once: int = 8
     storage_at_once: int = 4
     most_at_once: int | None = None
+    careful: float | None = None
 
     @property
     def most(self) -> int:

@@ -103,6 +103,12 @@ def test_what_people_related_stays_and_what_the_run_related_does_not(tmp_path: P
         assert (dry.counts, dry.cannot) == (report.counts, report.cannot)
 
 
+def test_copies_that_outlive_what_is_removed_are_reported_by_plan_and_rollback(tmp_path: Path) -> None:
+    with removing(tmp_path, ("a_hypermedia", "c_brandlibrary")) as job:
+        notes = [job.plan().notes, roll_back(job, 1, dry_run=True).notes, roll_back(job, 1).notes]
+    assert [sum("CDN links for up to 24 hours" in note for note in each) for each in notes] == [1, 1, 1]
+
+
 def test_a_target_that_suddenly_looks_empty_stops_the_rollback(tmp_path: Path) -> None:
     with removing(tmp_path, ("c_brandlibrary", "a_hypermedia")) as job:
         links = job.links()

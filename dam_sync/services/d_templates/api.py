@@ -61,10 +61,12 @@ class TemplatesApi:
     def open(cls, context: Context) -> TemplatesApi:
         """Raises ConfigError for a URL, option or credential that cannot be used."""
         options: TemplatesOptions = context.options
+        rate = context.calls_per_second
         limits = context.limited(facts.LIMITS)
-        pace = context.paced(limits.pace)
-        pace = replace(pace, storage_at_once=max(1, pace.at_once // 2))
-        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, pace)
+        pace = limits.pace.with_concurrency(context.concurrency)
+        pace = replace(pace, per_second=rate, storage_at_once=max(1, pace.at_once // 2))
+        kept = replace(pace, per_second=rate or facts.RATE)
+        wiring = ClientConfig.of(context, facts.NAME, authenticator_of(context), facts.RULES, kept)
         json = "application/json"  # of every call: wire D 1.2 marks it as required on several that have no body
         headers = {"X-API-Key": context.auth.api_key, "Accept": json, "Content-Type": json}
         wiring = replace(wiring, headers=headers, announced=announced)

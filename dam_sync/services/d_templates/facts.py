@@ -112,7 +112,7 @@ BOUNDS = PartBounds(preferred=PART_BYTES, least=PART_BYTES, most=PART_BYTES, cou
 LIMITS = Limits(
     page=PAGE,
     # spec 002, Limits: rate not shown, and a lower one that responses announce is kept to
-    pace=Pace(per_second=RATE, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2, most_at_once=MOST_LEARNED),
+    pace=Pace(None, at_once=AT_ONCE, storage_at_once=AT_ONCE // 2, most_at_once=MOST_LEARNED, careful=RATE),
     single_bytes=SINGLE_BYTES,
     parts=BOUNDS,
     lifetimes=Lifetimes(upload=UPLOAD_LIFE, link=LINK_LIFE),

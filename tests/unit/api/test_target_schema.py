@@ -12,6 +12,7 @@ import pytest
 from dam_sync.api.service_notes import ServiceNote
 from dam_sync.api.target_schema import MOST_TERMS, about_missing_fields, about_missing_groups, about_missing_terms
 from dam_sync.mapping.document import read_mapping
+from dam_sync.model.errors import DamSyncError, Denied, StopRequested
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Term
 from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, compiled, with_lines
@@ -26,9 +27,12 @@ class Listing(EmptyService):
     def __init__(self, **lists: list[str]) -> None:
         self.lists: Mapping[str, list[str]] = lists
         self.read: Counter[str] = Counter()
+        self.refuses: DamSyncError | None = None
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
         self.read[vocabulary] += 1
+        if self.refuses is not None:
+            raise self.refuses
         for number, label in enumerate(self.lists.get(vocabulary, ())):
             yield Term(label, f"{vocabulary}-{number}")
 
@@ -116,9 +120,22 @@ async def test_a_long_list_is_left_to_the_sheet(tmp_path: Path) -> None:
     long = [f"term {number}" for number in range(MOST_TERMS + 1)]
     line = with_lines("country: {from: fields.country}")
     (note,) = await missing(tmp_path, line, Listing(countries=["France"]), Listing(country=long))
-    assert "the target's country has more than 1,000 terms" in note.text
+    assert "country of the target has more than 1,000 terms" in note.text
     (note,) = await missing(tmp_path, line, Listing(countries=long), Listing(country=["France"]))
-    assert "the source's countries has more than 1,000 terms" in note.text
+    assert "countries of the source has more than 1,000 terms" in note.text
     many = Listing(countries=long[:40])
     (note,) = await missing(tmp_path, line, many, Listing(country=["France"]))
     assert note.text.endswith("and 30 more")
+
+
+@pytest.mark.parametrize("role", ["source", "target"])
+async def test_a_list_that_cannot_be_read_is_a_note_and_no_error(tmp_path: Path, role: str) -> None:
+    sides = {"source": Listing(countries=["France"]), "target": Listing(country=["France"])}
+    sides[role].refuses = Denied("no access to lists")
+    (note,) = await missing(tmp_path, with_lines("country: {from: fields.country}"), **sides)
+    assert f"of the {role} cannot be read: " in note.text
+    assert "no access to lists" in note.text
+    assert not note.warns
+    sides[role].refuses = StopRequested("enough")
+    with pytest.raises(StopRequested):
+        await missing(tmp_path, with_lines("country: {from: fields.country}"), **sides)

@@ -202,7 +202,7 @@ def test_a_receiver_has_30_seconds_and_a_message_27_hours() -> None:
     assert 27 * 3600 <= sum(webhooks.RETRIES) <= 28 * 3600
 
 
-async def test_a_lower_rate_that_responses_announce_is_respected_and_the_usual_one_changes_nothing(tmp_path: Path) -> None:
+async def test_a_lower_rate_that_responses_announce_is_respected(tmp_path: Path) -> None:
     kept = {}
     for announced in (60_000, 600, 0, 11):
         one = started("d_templates", SCHEMA, tmp_path / str(announced), rate=None, announced=announced)
@@ -214,7 +214,7 @@ async def test_a_lower_rate_that_responses_announce_is_respected_and_the_usual_o
             await one.disconnect()
             one.served.stop()
     assert kept == {60_000: facts.RATE, 600: 10.0, 0: facts.RATE, 11: facts.RATE}
-    assert facts.LIMITS.pace.per_second == facts.RATE
+    assert (facts.LIMITS.pace.per_second, facts.LIMITS.pace.careful) == (None, facts.RATE)
     with served(schema_rows()) as api:
         refused = api.bare.get(f"{api.served.url}/v1/user")
         assert refused.status_code == 401 or refused.status_code == 403
