@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from dam_sync.aio.threads import run_sync
-from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision, digest_of
+from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Revision, digest_of
 from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound, OtherVersion
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
@@ -75,11 +75,13 @@ class Reader:
             asset = codec.asset_of(record)
         except ContractBroken as broken:  # one record, written by hand or by another program
             raise InvalidValue(broken.message, asset=identity, hint=_RECORD) from None
-        versions, attachments = (tuple(map(self._sized, files)) for files in (asset.versions, asset.attachments))
+        versions, attachments = (
+            tuple(map(self._sized, listed_once(files))) for files in (asset.versions, asset.attachments)
+        )
         losses = () if self.tenant.tree is not None else tuple(dict.fromkeys(self.tenant.unplaced.losses(asset)))
         created = {facts.CREATED: asset.created_at} if asset.created_at is not None else {}
         fields = {**created, **asset.fields}
-        losses = (*asset.losses, *losses)
+        losses = (*asset.losses, *losses, *_listed_twice(asset, (*versions, *attachments)))
         revision = asset.revision
         if self.tenant.bag is not None:
             revision = Revision(digest_of([revision, [dict(file.digests) for file in (*versions, *attachments)]]))
@@ -168,3 +170,14 @@ class _Stamp:
 def _stamp(handle: int) -> _Stamp:
     found = os.fstat(handle)
     return _Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def listed_once(files: tuple[FileRef, ...]) -> tuple[FileRef, ...]:
+    """A path is one file: of several entries of one list with the same, the last."""
+    last = {file.id: number for number, file in enumerate(files)}
+    return tuple(file for number, file in enumerate(files) if not file.id or last[file.id] == number)
+
+
+def _listed_twice(asset: Asset, kept: tuple[FileRef, ...]) -> tuple[Loss, ...]:
+    more = len(asset.versions) + len(asset.attachments) - len(kept)
+    return (Loss("files", "listed twice", f"{more} of its files: a path is one file"),) if more else ()

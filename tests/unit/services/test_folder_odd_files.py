@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from dam_sync.engine.removals.parts import version_key
 from dam_sync.services.folder.api.walk import is_bin, sidecars_of
 from tests.unit.services.test_folder_service import connect, everything
 
@@ -62,3 +64,21 @@ async def test_sidecars_beside_their_file_are_left_out_and_counted_or_assets_by_
 )
 def test_a_sidecar_is_known_by_the_file_beside_it(names: list[str], expected: dict[str, bool]) -> None:
     assert sidecars_of(names) == expected
+
+
+async def test_a_path_that_an_asset_lists_twice_is_one_file_and_said(tmp_path: Path) -> None:
+    """The same bytes under two paths are two versions."""
+    files = [{"file": name} for name in ("a.jpg", "b.jpg", "a.jpg")]
+    more = [{"file": name} for name in ("c.pdf", "c.pdf", "d.pdf")]
+    record = {"record": "asset", "id": "1", "versions": files, "attachments": more}
+    (tmp_path / "catalogue.jsonl").write_text(f"{json.dumps(record)}\n", encoding="utf-8")
+    for name in ("a.jpg", "b.jpg", "c.pdf", "d.pdf"):
+        (tmp_path / name).write_bytes(b"same")
+    (entry,) = await everything(connect(tmp_path, read_only=True))
+    assert entry.asset is not None
+    assert [file.id for file in entry.asset.versions] == ["b.jpg", "a.jpg"]
+    assert [file.id for file in entry.asset.attachments] == ["c.pdf", "d.pdf"]
+    assert [(loss.rule, loss.detail) for loss in entry.asset.losses] == [
+        ("listed twice", "2 of its files: a path is one file")
+    ]
+    assert len({version_key(file) for file in (*entry.asset.versions, *entry.asset.attachments)}) == 4
