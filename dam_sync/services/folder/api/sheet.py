@@ -22,6 +22,7 @@ from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
@@ -385,6 +386,10 @@ class Sheet:
             yield file
 
     def _index(self, file: BinaryIO) -> None:
+        other = other_format(file.read(HEAD))
+        if other is not None:
+            raise ContractBroken(f"{self._path} {other.instead_of('a CSV file')}", hint=other.remedy)
+        file.seek(0)
         first = file.readline(LONGEST_LINE).decode("utf-8", "replace")
         named = separator_of(first)
         self._delimiter = named or _delimiter_of(first)
