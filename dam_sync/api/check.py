@@ -58,11 +58,12 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.probed import Account, undecided
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
-from dam_sync.model.wording import against_ours, bytes_text, counted, the_first
+from dam_sync.model.wording import against_ours, agreed, bytes_text, counted, the_first
 from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
@@ -347,6 +348,8 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     policy = Policy(versions=job.policy.versions)
     fitness = Fitness(schema, policy)
     found = await preview_of(source, target, sides.crosswalk, fitness)
+    if sides.crosswalk.about_unread:
+        yield _unread_result(sides.crosswalk, found)
     if not found.taken:
         if found.left_out:
             hint = "check `select` in the mapping file"
@@ -376,6 +379,21 @@ def _preview_result(found: Preview) -> CheckResult:
     return CheckResult(
         "assets", f"{found.parked} of the first {found.taken} would be parked: {words}", hint, warns=True
     )
+
+
+def _unread_result(crosswalk: Crosswalk, found: Preview) -> CheckResult:
+    """Fields of the source that no line reads: those that have values are lost if that is not meant."""
+    if not found.unread:
+        return CheckResult("mapping", crosswalk.about_unread)
+    shares = [
+        f"{shown_name(key)} ({number:,} of {found.taken:,})"
+        for key, number in sorted(found.unread.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    fields = counted(len(shares), "field of the source", "fields of the source")
+    has, is_ = agreed(len(shares), "has", "have"), agreed(len(shares), "is", "are")
+    text = f"{fields} {is_} read by no line and {has} values in {the_first(found.taken, 'asset')}: {', '.join(shares)}"
+    hint = "write lines for what you need in the mapping file, and name the others in its `ignore`"
+    return CheckResult("mapping", text, hint, warns=True)
 
 
 def _dropped_result(found: Preview) -> CheckResult:
@@ -476,5 +494,7 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
     if not crosswalk.marked:
         yield CheckResult("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
     warnings = frozenset(crosswalk.warnings)
-    notes = [note for note in crosswalk.notes if crosswalk.marked or "no field is the marker" not in note]
+    told_with_the_assets = {crosswalk.about_unread}  # with how many of them have values
+    kept = [note for note in crosswalk.notes if note not in told_with_the_assets]
+    notes = [note for note in kept if crosswalk.marked or "no field is the marker" not in note]
     yield from (CheckResult("mapping", note, warns=note in warnings) for note in notes)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import csv
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dam_sync.model.csv_cells import IS_SPREADSHEET, SAVE_AS_CSV, is_spreadsheet, records_of
+from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.other_formats import HEAD, other_format
 
 LARGEST_CSV = 50_000_000
 FAULTS = 20  # shown at most
 SAVE_AS = (
     "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
-    "they save as CSV; `iconv -f {} -t UTF-8` converts a file {}"
+    "they save as CSV; `iconv -f CP1252 -t UTF-8` converts a file in the encoding that Windows uses in Western Europe"
 )
-WESTERN = ("CP1252", "in the encoding that Windows uses in Western Europe")
-UNICODE_TEXT = ("UTF-16", "that a spreadsheet saved as “Unicode text”")
 
 
 @contextmanager
@@ -30,8 +28,9 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open("rb") as file:
-            if is_spreadsheet(file.read(8)):
-                raise ConfigError(f"{path} {IS_SPREADSHEET}", hint=SAVE_AS_CSV)
+            other = other_format(file.read(HEAD))
+        if other is not None:
+            raise ConfigError(f"{path} {other.instead_of('a CSV file')}", hint=other.remedy)
         with path.open(encoding="utf-8-sig", newline="") as text:
             reader = records_of(text)
             missing = [name for name in columns if name not in reader.columns]
@@ -39,7 +38,7 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
                 raise ConfigError(f"{path}:1: missing column {', '.join(missing)}", hint=hint)
             yield ((reader.line, row) for row in reader)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=_save_as(error)) from error
+        raise ConfigError(f"{path} is not in UTF-8 ({error})", hint=SAVE_AS) from error
     except (OSError, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read as CSV in UTF-8 ({error})") from error
 
@@ -49,7 +48,3 @@ def refuse_faults(faults: Sequence[str], hint: str) -> None:
     if faults:
         more = [f"… and {len(faults) - FAULTS:,} more"] if len(faults) > FAULTS else []
         raise ConfigError("\n".join([*faults[:FAULTS], *more]), hint=hint)
-
-
-def _save_as(error: UnicodeDecodeError) -> str:
-    return SAVE_AS.format(*(UNICODE_TEXT if error.object.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else WESTERN))

@@ -12,6 +12,7 @@ from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
 from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
+from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset
@@ -27,7 +28,7 @@ MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENG
 class Preview:
     """Result of the preview. causes: assets by why they would be parked; examples, hints: a message and what to do for
     each. dropped: assets by path and rule, of which the rule cannot use a value of a field; detail: an example of
-    each."""
+    each. unread: assets by the fields with values that no line reads."""
 
     taken: int = 0
     left_out: int = 0
@@ -36,6 +37,7 @@ class Preview:
     hints: dict[str, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     detail: dict[tuple[str, str], str] = field(default_factory=dict)
+    unread: Counter[str] = field(default_factory=Counter)
 
     @property
     def parked(self) -> int:
@@ -61,6 +63,7 @@ async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fit
             found.left_out += 1
             continue
         found.taken += 1
+        found.unread.update(key for key, value in asset.fields.items() if key in crosswalk.unread and holds(value))
         drafted = await drafted_for(target, fitness.schema, crosswalk, asset, "example", terms)
         found.note_dropped(drafted)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft) or _without_file(source, asset)

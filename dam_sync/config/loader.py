@@ -15,6 +15,7 @@ from dam_sync.config.diagnostics import SourceMap, source_map_of
 from dam_sync.config.syntax import explained
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.values import Json
 
 _VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # parser messages quote values, which may be secrets
@@ -71,7 +72,9 @@ class FileFormat:
     def read(self, path: Path, syntax: Syntax) -> SourceMap:
         """The keys and values of a file, with lines. Raises `error` with the line of a syntax error."""
         try:
-            return self.parse(path, bounded_file(path, self.largest).decode("utf-8-sig"), syntax)
+            data = bounded_file(path, self.largest)
+            self._refuse_other(path, data)
+            return self.parse(path, data.decode("utf-8-sig"), syntax)
         except FileNotFoundError:
             raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
         except IsADirectoryError:
@@ -105,6 +108,11 @@ class FileFormat:
             hint = "it begins with `version: 1`, then a key on each line"
             raise self._error(path, "file", f"is not a {self.name}: it has no keys", hint=hint)
         return written
+
+    def _refuse_other(self, path: Path, data: bytes) -> None:
+        other = other_format(data[:HEAD])
+        if other is not None:
+            raise self._error(path, "file", other.instead_of(f"a {self.name}"), hint=other.remedy)
 
     def _error(self, path: Path, key: str, message: str, line: int = 1, column: int = 0, hint: str = "") -> ConfigError:
         return self.error.of([Diagnostic(resolve_beside(path), line, key, message, hint, column=column)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dam_sync.mapping.doubts import about_doubted, doubted_lines
 from dam_sync.mapping.rule_compiler import Builder
 from dam_sync.mapping.yaml_writer import flow
 from dam_sync.model.diagnostic import Similar
@@ -169,6 +170,13 @@ def check_required(builder: Builder, makes: Makes) -> None:
             builder.fault(("fields",), f"the target requires {key}{where} but no line writes it", "add a line")
 
 
+def check_doubted(builder: Builder) -> None:
+    """Report lines of a suggestion that are guesses, and that nobody has edited."""
+    doubted = [*doubted_lines(builder.document.written)]
+    if doubted:
+        builder.warnings.append(about_doubted(doubted))
+
+
 IGNORABLE = frozenset({"created_at"})  # what an asset has besides its fields and may be left out without a loss
 
 
@@ -189,7 +197,8 @@ def check_unread(builder: Builder) -> frozenset[str]:
             builder.fault(("unmapped",), f"no line reads {number} of the source", hint, rank=1)
     elif unread and body.unmapped == "report":
         fields = counted(len(unread), "field of the source is", "fields of the source are")
-        builder.notes.append(f"{fields} read by no line: {', '.join(map(shown_name, unread))}")
+        builder.about_unread = f"{fields} read by no line: {', '.join(map(shown_name, unread))}"
+        builder.notes.append(builder.about_unread)
     return frozenset(unread)
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 from dam_sync.config.diagnostics import KeyPath
 from dam_sync.mapping.checks import (
     Makes,
+    check_doubted,
     check_held,
     check_locales,
     check_marker,
@@ -105,6 +106,7 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
     marker = check_marker(builder, makes)
     selection = compile_selection(builder)
     unread = check_unread(builder)
+    check_doubted(builder)
     if builder.diagnostics:
         raise MappingError.of(builder.diagnostics)
     if not target.capabilities.writes(Feature.SAME_NAMES):
@@ -115,6 +117,7 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
         digest=_digest(document),
         marker=marker,
         unread=unread,
+        about_unread=builder.about_unread,
         warnings=tuple(dict.fromkeys(builder.warnings)),
         notes=tuple(dict.fromkeys([*builder.warnings, *builder.notes])),
         marked=marker is not None or document.body.marker == "none",

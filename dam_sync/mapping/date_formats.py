@@ -21,6 +21,7 @@ EITHER = tuple(
     for clock in ("", " %H:%M", " %H:%M:%S")
 )
 """Formats with the day first and with the month first, between which only some dates decide."""
+DAY_FIRST = "."  # between the parts of a date: with dots the day comes first, unless dates prove the opposite
 PARTIAL = ("%Y", "%Y-%m", "%B %Y", "%b %Y", "%m/%Y")
 """Formats without a day."""
 SHOWN = 40  # characters of an example
@@ -38,6 +39,16 @@ class DateFormats:
     dayless: int = 0
     undecided: tuple[tuple[str, str, str], ...] = ()
     unread: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether all values are days that it reads."""
+        return 0 < self.total == self.read and not self.dayless
+
+    @property
+    def looked_like_dates(self) -> bool:
+        """Whether any value is read, or would be if somebody decided how."""
+        return bool(self.read or self.undecided)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -96,12 +107,17 @@ def _take(form: str, left: Counter[str], found: list[str]) -> None:
 
 
 def _chosen(day_first: str, month_first: str, texts: Collection[str]) -> tuple[str, str]:
-    """The format of which some texts prove that it is meant, unless others prove the opposite; and a text that either
-    of them reads, or the other one."""
+    """The format of which some texts prove that it is meant, unless others prove the opposite, or which is usual; and a
+    text that either of them reads, or the other one."""
     days = [text for text in texts if _read_by((day_first,), text)]
     months = [text for text in texts if _read_by((month_first,), text)]
     only_days, only_months = set(days) - set(months), set(months) - set(days)
-    chosen = "" if bool(only_days) is bool(only_months) else day_first if only_days else month_first
+    if only_days and only_months:
+        chosen = ""
+    elif only_months:
+        chosen = month_first
+    else:
+        chosen = day_first if only_days or (days and day_first[2] == DAY_FIRST) else ""
     return chosen, next(iter(days or months), "")
 
 

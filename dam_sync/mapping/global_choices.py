@@ -29,6 +29,15 @@ CONTENT_WORDS = frozenset(
         *("credit", "creator", "author", "language"),
     )
 )
+CLOSED_WORDS = frozenset(
+    (
+        *("limited", "restricted", "internal", "private", "confidential", "closed", "hidden", "staff", "admin"),
+        *("administrators", "administration", "intern", "interne", "beperkt", "restreint", "eingeschrankt", "prive"),
+    )
+)
+OPEN_WORDS = frozenset(
+    ("public", "everybody", "everyone", "all", "full", "open", "world", "guest", "guests", "default")
+)
 NESTED = ("folder", "category", "section", "collection")
 NEXT_BEST: Mapping[str, tuple[str, ...]] = {
     "folder": NESTED,
@@ -56,11 +65,25 @@ def free_marker(candidates: Collection[Field]) -> Field | None:
     def rank(known: Field) -> tuple[int, bool, bool, str]:
         words = {word for name in names_of(known) for word in words_of(name)}
         telling = 2 if words & CONTENT_WORDS else 0 if words & MARKER_WORDS else 1
-        prefix, colon, _ = known.key.partition(":")
-        standard = bool(colon) and prefix.casefold() in STANDARDS
-        return (telling, standard, known.kind is not FieldKind.TEXT, known.key)
+        return (telling, is_of_standard(known.key), known.kind is not FieldKind.TEXT, known.key)
 
     return min(candidates, key=rank, default=None)
+
+
+def is_of_standard(key: str) -> bool:
+    """Whether a standard of metadata defines what this field means."""
+    prefix, colon, _ = key.partition(":")
+    return bool(colon) and prefix.casefold() in STANDARDS
+
+
+def default_group(groups: Collection[str]) -> str:
+    """The group whose name promises the fewest people; empty if there is none."""
+
+    def rank(name: str) -> tuple[bool, bool, str]:
+        words = frozenset(words_of(name))
+        return (not words & CLOSED_WORDS, bool(words & OPEN_WORDS), name)
+
+    return min(groups, key=rank, default="")
 
 
 def containers(source: Schema, target: Schema) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dam_sync.mapping.conversions import STEPS, Given, fits_surely
+from dam_sync.mapping.evidence import Evidence
+from dam_sync.mapping.global_choices import is_of_standard
 from dam_sync.mapping.paths import field_name, spelt
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.similarity import Similarity, bare, compact, names_of, similarity
@@ -16,6 +18,8 @@ SAME_SHAPE, SURE, UNSURE, FEWER = 0.98, 0.93, 0.88, 0.97
 ONLY_ONE = 0.6  # several values of which the target takes one: the others are lost
 LANGUAGE = 0.93
 FACET = 0.8
+EITHER_WAY = 0.48  # a name that may mean several things, if there is another counterpart for it
+GOOD = 0.7  # score of a field with values to which one with the same name and without values gives way
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class FieldPair:
     """A suggested line: path of the source, what it returns, and how certain that is.
 
     key: the source's field, if it is one; vocabulary: its vocabulary; locale: if only one language of it is read.
+    vague, near, rank: as in `Similarity`.
     """
 
     path: str
@@ -33,6 +38,9 @@ class FieldPair:
     key: str = ""
     vocabulary: str = ""
     locale: str = ""
+    vague: bool = False
+    near: bool = True
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +71,13 @@ FACETS = (
 
 @dataclass(slots=True)
 class FieldMatching:
-    """Pairs found so far, by the target's key. sources and targets: the fields to pair."""
+    """Pairs found so far, by the target's key. sources and targets: the fields to pair; evidence: what their values
+    say."""
 
     sources: Sequence[Field]
     targets: Sequence[Field]
     locales: Sequence[str] = ()
+    evidence: Evidence | None = None
     found: dict[str, FieldPair] = field(default_factory=dict)
     _ranked: list[tuple[FieldPair, Field]] | None = None
 
@@ -96,26 +106,71 @@ class FieldMatching:
                     self.found[target.key] = FieldPair(facet.path, facet.given, FACET, f"the asset's own {facet.path}")
                     break
 
+    def best(self, target: Field) -> FieldPair | None:
+        """The most certain pair of a field of the target, whether its source is used or not."""
+        return next((pair for pair, known in self._all() if known.key == target.key), None)
+
     def _all(self) -> list[tuple[FieldPair, Field]]:
         if self._ranked is None:
-            every = [*self._candidates()]
+            every = self._judged([*self._candidates()])
             common = Counter(prefix for pair, target in every if pair.exact for prefix in _prefixes(pair, target))
 
-            def rank(row: tuple[FieldPair, Field]) -> tuple[float, int, str, str]:
-                return (-row[0].score, -sum(common[one] for one in _prefixes(*row)), row[1].key, row[0].path)
+            def rank(row: tuple[FieldPair, Field]) -> tuple[float, bool, bool, int, int, str, str]:
+                pair, target = row
+                shared = sum(common[one] for one in _prefixes(*row))
+                first = (not pair.near, not is_of_standard(pair.key), -shared, pair.rank)
+                return (-pair.score, *first, target.key, pair.path)
 
             self._ranked = sorted(every, key=rank)
         return self._ranked
 
+    def _judged(self, every: list[tuple[FieldPair, Field]]) -> list[tuple[FieldPair, Field]]:
+        """The candidates beside each other: a name that may mean several things is doubtful if there are several, and
+        a field without values of its own gives way to one that has some."""
+        sources = Counter(pair.key for pair, _ in every if pair.vague)
+        targets = Counter(target.key for pair, target in every if pair.vague)
+        filled = {target.key for pair, target in every if pair.score >= GOOD and not self._says_little(pair)}
+        return [
+            (
+                replace(
+                    pair,
+                    score=min(pair.score, EITHER_WAY)
+                    if pair.vague and max(sources[pair.key], targets[target.key]) > 1
+                    else pair.score,
+                    exact=pair.exact and not (target.key in filled and self._says_little(pair)),
+                ),
+                target,
+            )
+            for pair, target in every
+        ]
+
+    def _says_little(self, pair: FieldPair) -> bool:
+        return self.evidence is not None and self.evidence.says_little(pair.key)
+
     def _candidates(self) -> Iterator[tuple[FieldPair, Field]]:
         for target in self.targets:
-            for source in self.sources:
-                if (SHAPES[source.kind], SHAPES[target.kind]) not in STEPS or source.accounts is not target.accounts:
-                    continue
-                alike = similarity(source, target)
+            able = [
+                source
+                for source in self.sources
+                if (SHAPES[source.kind], SHAPES[target.kind]) in STEPS and source.accounts is target.accounts
+            ]
+            for source in able:
+                alike = self._weighed(source, target, able)
                 if alike.score:
-                    yield _pair(source, target, alike), target
+                    yield self._with_fill(_pair(source, target, alike)), target
                 yield from ((pair, target) for pair in self._languages(source, target))
+
+    def _with_fill(self, pair: FieldPair) -> FieldPair:
+        fill = self.evidence.sample.fill_of(pair.key) if self.evidence is not None else ""
+        return replace(pair, reason=f"{pair.reason}; {fill}") if fill else pair
+
+    def _weighed(self, source: Field, target: Field, others: Sequence[Field]) -> Similarity:
+        alike = similarity(source, target)
+        if self.evidence is None:
+            return alike
+        if alike.score:
+            return self.evidence.weighed(source, target, alike)
+        return self.evidence.by_values(source, target, others)
 
     def _languages(self, source: Field, target: Field) -> Iterator[FieldPair]:
         """`titleFr` gets the French of `title`."""
@@ -150,4 +205,5 @@ def _pair(source: Field, target: Field, alike: Similarity, locale: str = "") -> 
         score *= FEWER if joined else ONLY_ONE
         reason += ", several values into one" if joined else ", only the first of several values: the others are lost"
     path = path_of_field(source, locale)
-    return FieldPair(path, given, round(score, 2), reason, alike.exact, source.key, source.vocabulary, locale)
+    more = (source.key, source.vocabulary, locale, alike.vague, alike.near, alike.rank)
+    return FieldPair(path, given, round(score, 2), reason, alike.exact, *more)

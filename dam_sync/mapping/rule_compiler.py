@@ -30,7 +30,8 @@ MOST_COMPARED = 100_000  # words, to find similar ones for all faults of a file:
 
 @dataclass(slots=True)
 class Builder:
-    """Builds the rules of one mapping; collects diagnostics, notes, and the vocabularies that rules write to."""
+    """Builds the rules of one mapping; collects diagnostics, notes, and the vocabularies that rules write to.
+    about_unread: the note on fields that no line reads."""
 
     document: MappingDocument
     source: Schema
@@ -40,6 +41,7 @@ class Builder:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    about_unread: str = ""
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)

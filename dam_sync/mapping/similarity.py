@@ -10,23 +10,29 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from dam_sync.mapping.meanings import meanings_of, possible_meanings_of
-from dam_sync.mapping.name_parts import are_equal, is_kind_of, parts_of
+from dam_sync.mapping.meanings import core_meanings_of, meanings_of, part_meanings_of, possible_meanings_of, rank_of
+from dam_sync.mapping.name_parts import are_equal, are_same_but_for_whose, contains, is_kind_of, parts_of
 from dam_sync.model.schema import Field
 from dam_sync.model.unicode_forms import nfkd
 
 THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
 SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME = 1.0, 0.97, 0.96, 0.94, 0.92
-SAME_MEANING, SAME_WORDS, PERHAPS, SAME_HEAD = 0.8, 0.76, 0.72, 0.66
+SAME_MEANING, SAME_CORE, SAME_WORDS, PERHAPS, SAME_HEAD = 0.8, 0.78, 0.76, 0.72, 0.66
+CONTAINED, MISSPELT = 0.45, 0.45  # below what is taken without a person
 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """score: 0 to 1, 0 = not similar; exact: keys or labels are equal except for spelling."""
+    """score: 0 to 1, 0 = not similar; exact: keys or labels are equal except for spelling. vague: a name may mean
+    another thing as well. near: all that one may mean, the other may mean, too. rank: of the source's name among those
+    that mean the same, the most usual first."""
 
     score: float = 0.0
     reason: str = ""
     exact: bool = False
+    vague: bool = False
+    near: bool = True
+    rank: int = 0
 
 
 def similarity(source: Field, target: Field) -> Similarity:
@@ -87,19 +93,64 @@ def ratio(left: str, right: str) -> float:
 
 
 def _near(left: str, right: str) -> Similarity:
+    both, rank = f"{one_line(left)} and {one_line(right)}", _rank_of(left)
+    cores = _meanings(left, core_meanings_of), _meanings(right, core_meanings_of)
+    near = cores[0] == cores[1]
     if _meanings(left, meanings_of) & _meanings(right, meanings_of):
-        return Similarity(SAME_MEANING, f"{one_line(left)} and {one_line(right)} often mean the same")
+        return Similarity(SAME_MEANING, f"{both} often mean the same", near=near, rank=rank)
+    if cores[0] & cores[1]:
+        return Similarity(SAME_CORE, f"{both} mostly mean the same", near=near, rank=rank)
     if _meanings(left, possible_meanings_of) & _meanings(right, possible_meanings_of):
-        return Similarity(PERHAPS, f"{one_line(left)} and {one_line(right)} may mean the same")
+        return Similarity(PERHAPS, f"{both} may mean the same", vague=True, rank=rank)
+    if all(cores):
+        return Similarity()
+    like = _like(left, right, known=any(cores)) if _may_be_like(left, right, cores) else Similarity()
+    if not like.score and _is_part(left, right, cores):
+        return Similarity(CONTAINED, f"{both} may be of one kind", rank=rank)
+    return like
+
+
+def _may_be_like(left: str, right: str, meanings: tuple[frozenset[int], frozenset[int]]) -> bool:
+    """Whether words of two names say anything: not if the one whose meaning is known is the longer one, whose other
+    words then matter less than those that it means something by."""
+    ours, theirs = len(words_of(left)), len(words_of(right))
+    return not (meanings[0] and ours > theirs) and not (meanings[1] and theirs > ours)
+
+
+def _is_part(left: str, right: str, meanings: tuple[frozenset[int], frozenset[int]]) -> bool:
+    """Whether a part of the name that has no meaning means what the other one does."""
+    ours, theirs = meanings
+    return bool(ours & _meanings(right, part_meanings_of) or theirs & _meanings(left, part_meanings_of))
+
+
+def _like(left: str, right: str, *, known: bool) -> Similarity:
+    """How similar two names are by their words, if nothing says what at least one of them means. known: the other one's
+    meaning is known, so that the spelling alone is no reason."""
+    both = f"{one_line(left)} and {one_line(right)}"
     ours, theirs = parts_of(words_of(left)), parts_of(words_of(right))
     if ours and theirs and are_equal(ours, theirs):
-        return Similarity(SAME_WORDS, f"{one_line(left)} and {one_line(right)} have the same words")
-    found = ratio(left, right)
+        return Similarity(SAME_WORDS, f"{both} have the same words")
+    if are_same_but_for_whose(words_of(left), words_of(right)):
+        return Similarity(SAME_CORE, f"{both} differ only in whose value it is")
+    found = ratio(left, right) if _begin_alike(left, right) else 0.0
     if found >= THRESHOLD:
-        return Similarity(round(found * 0.85, 3), f"{one_line(left)} is spelled like {one_line(right)}")
+        score = min(round(found * 0.85, 3), MISSPELT if known else 1.0)
+        return Similarity(score, f"{one_line(left)} is spelled like {one_line(right)}")
     if ours and theirs and is_kind_of(ours, theirs):
-        return Similarity(SAME_HEAD, f"{one_line(left)} and {one_line(right)} are both {one_line(ours.head)}")
+        return Similarity(SAME_HEAD, f"{both} are both {one_line(ours.head)}")
+    if contains(words_of(left), words_of(right)):
+        return Similarity(CONTAINED, f"{both} have a name in common")
     return Similarity()
+
+
+def _begin_alike(left: str, right: str) -> bool:
+    """Whether they begin with one letter: a slip of the pen is rarely in the first, and `rating` is not `dating`."""
+    return compact(left)[:1] == compact(right)[:1]
+
+
+@lru_cache(maxsize=20_000)
+def _rank_of(name: str) -> int:
+    return min(rank_of(words_of(one)) for one in (name, *name.split("/")))
 
 
 @lru_cache(maxsize=20_000)
@@ -123,5 +174,5 @@ def _digits(words: tuple[str, ...]) -> Iterator[str]:
         yield from re.findall(r"\d+", word)
 
 
-def _rank(found: Similarity) -> tuple[float, str]:
-    return (found.score, found.reason)
+def _rank(found: Similarity) -> tuple[float, bool, str]:
+    return (found.score, found.near, found.reason)

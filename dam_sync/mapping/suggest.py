@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
 
 from dam_sync.mapping.checks import writable
 from dam_sync.mapping.conversions import Given, conversion, fits_surely
-from dam_sync.mapping.date_formats import formats_of
+from dam_sync.mapping.evidence import Evidence, evidence_of
 from dam_sync.mapping.fallbacks import filled, with_last_resort
 from dam_sync.mapping.filenames import safe_name
-from dam_sync.mapping.global_choices import OURS, containers, free_marker, named_marker
+from dam_sync.mapping.global_choices import OURS, containers, default_group, free_marker, named_marker
 from dam_sync.mapping.matching import FieldMatching, FieldPair, path_of_field
 from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
 from dam_sync.mapping.results import SHAPES, ValueType
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.separators import Separated, separated
 from dam_sync.mapping.similarity import compact, exact_likeness, names_of, one_line
+from dam_sync.mapping.suggested_steps import READABLE, line_of
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
-from dam_sync.mapping.yaml_writer import LONGEST_COMMENT
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.schema import Field, Schema
@@ -32,9 +31,10 @@ __all__ = ["SuggestedLine", "Suggestion", "suggest"]
 
 LONGEST_NAME = 255
 PUBLISHED = "published"  # what a service reads where it has no status
-DATE_STEPS = ("date", "datetime")
-READABLE = frozenset({ValueType.TEXT, ValueType.TERM})  # what these steps read by a format
-UNSURE_SCORE = 0.85  # of a line that needs a person
+TAGS_SCORE = 0.9  # of tags in a field of that name
+EMPTY_TAGS = 0.6  # the same if no asset of the sample has tags
+GUESSED = 0.4  # a choice that people have to make
+SHOWN = 10  # names in a note
 TAG_NAMES = ("tags", "tag", "keywords", "keyword")
 """Names of fields that hold tags, the best first."""
 
@@ -47,14 +47,18 @@ def suggest(
     marker: str = "",
     filename: int = LONGEST_NAME,
     sample: Sample | None = None,
+    terms: Mapping[str, Collection[str]] | None = None,
 ) -> Suggestion:
     """Suggest a mapping from one schema to another; deterministic.
 
     locales: languages to prefer, the best first. marker: key of the field for the marker; an unsuitable one
     is reported in the notes. filename: the maximum length of a file name at the target. sample: what some of the
-    source's assets show, if requested.
+    source's assets show, if requested. terms: labels of the target's terms by vocabulary, as far as they were read.
     """
-    return _Suggesting(source, target, _locales(source, target, locales), max(filename, 8), sample).done(marker)
+    known = terms or {}
+    evidence = evidence_of(sample, known, target)
+    wanted = _locales(source, target, locales)
+    return _Suggesting(source, target, wanted, max(filename, 8), sample, known, evidence).done(marker)
 
 
 @dataclass(slots=True)
@@ -66,6 +70,8 @@ class _Suggesting:
     locales: tuple[str, ...]
     filename: int
     sample: Sample | None = None
+    terms: Mapping[str, Collection[str]] = field(default_factory=dict)
+    evidence: Evidence | None = None
     profile: ProfileChoice = field(default_factory=ProfileChoice)
     vocabularies: dict[str, Mapping[str, Json]] = field(default_factory=dict)
     lines: dict[str, SuggestedLine] = field(default_factory=dict)
@@ -75,15 +81,19 @@ class _Suggesting:
         """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
         self.profile = choose_profile(source, target, self.sample)
-        pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales)
+        pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales, self.evidence)
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
         pairing.take(exact=True, reserved=reserved)
         chosen = wished or self._named(pairing)
         reserved |= {chosen} if chosen else set()
-        self._tags(pairing, reserved)
+        tagged = self.sample is None or not self.sample.assets or self.sample.tagged > 0
+        if tagged:
+            self._tags(pairing, reserved, TAGS_SCORE)
         spared = {one.key for one in self._tag_fields(pairing, TAG_NAMES[:2])}
         pairing.take(exact=False, reserved={*reserved, *self.lines}, without=spared)
+        if not tagged:
+            self._tags(pairing, reserved, EMPTY_TAGS)
         pairing.take_facets(target.capabilities.parts, {*reserved, *self.lines})
         chosen = chosen or self._left_over(pairing)
         fields = [*self._marked(chosen), *self._fields(pairing, chosen)]
@@ -163,43 +173,27 @@ class _Suggesting:
             elif pair is not None:
                 yield self._line(known, pair)
             elif known.required:
-                rule = self._rule(known, "")
-                yield filled(known, rule, self._open(known), self._language(known))
+                yield self._required(known)
+
+    def _required(self, known: Field) -> SuggestedLine:
+        """The line of a required field without a counterpart, and a note for whoever has to decide."""
+        line = filled(known, self._language(known))
+        if not line.sources:
+            names = sorted(self.terms.get(known.vocabulary, ()))[:SHOWN]
+            one_of = f", one of {', '.join(map(one_line, names))}" if names else ""
+            self.notes.append(
+                f"the target requires {one_line(known.key)}, and nothing of the source fits: every asset is parked "
+                f"until its line says where the value is, or what it is: {{const: …}}{one_of}"
+            )
+        return line
 
     def _line(self, known: Field, pair: FieldPair) -> SuggestedLine:
-        seen, rule = self._separated(known, pair), self._rule(known, pair.vocabulary)
-        split = seen if seen is not None and seen.sure else None
-        given = replace(pair.given, many=True) if split else pair.given
-        steps = conversion(given, known, rule=rule, language=self._language(known)) or ()
-        line = self._dated(SuggestedLine(known.key, (pair.path,), steps, pair.score, pair.reason), pair)
-        if split:
-            line = replace(line, pipe=({"split": split.at}, *line.pipe))
-        if seen:
-            line = replace(line, score=min(line.score, UNSURE_SCORE), reason=f"{line.reason}; {seen.summary}")
+        rule, language = self._rule(known, pair.vocabulary), self._language(known)
+        line, notes = line_of(pair, known, rule, language, self.sample)
+        self.notes += notes
         if known.required:
-            return with_last_resort(line, known, self._open(known))
+            return with_last_resort(line, known)
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
-
-    def _dated(self, line: SuggestedLine, pair: FieldPair) -> SuggestedLine:
-        """The line with the formats in which the sample gives dates; what it does not read is noted."""
-        texts = self.sample.texts.get(pair.key) if self.sample is not None and pair.given.shape in READABLE else None
-        step = next((step for step in line.pipe if step in DATE_STEPS), "")
-        if not (step and texts):
-            return line
-        found = formats_of(texts)
-        formats: Json = {step: {"in": list(found.arguments)}}
-        pipe = tuple(formats if each == step and found.arguments else each for each in line.pipe)
-        open_points = "; ".join(one_line(point, LONGEST_COMMENT) for point in found.open_points())
-        if open_points:
-            self.notes.append(f"the line {one_line(line.target)} {found.summary}; {open_points}")
-        return replace(line, pipe=pipe, reason=f"{line.reason}; {found.summary}")
-
-    def _separated(self, known: Field, pair: FieldPair) -> Separated | None:
-        """How texts of the sample seem to hold several values each, for a field of several; None if they do not."""
-        plain = replace(pair.given, characters=None) == Given(ValueType.TEXT)
-        if self.sample is None or not (plain and known.multiple and SHAPES[known.kind] in READABLE):
-            return None
-        return separated(self.sample.texts.get(pair.key, {}))
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""
@@ -224,21 +218,20 @@ class _Suggesting:
         there = {locale.lower() for locale in self.target.locales}
         return next((one for one in self.locales if not there or one in there), next(iter(sorted(there)), ""))
 
-    def _tags(self, pairing: FieldMatching, reserved: set[str]) -> None:
+    def _tags(self, pairing: FieldMatching, reserved: set[str], score: float) -> None:
         """Tags into a field of that name, if the target has no tags."""
         if "tags" in self.target.capabilities.parts:
             return
         given = Given(ValueType.TEXT, many=True)
-        kinds = (ValueType.TEXT, ValueType.TERM)
-        free = [one for one in self._writable() if one.multiple and SHAPES[one.kind] in kinds]
+        free = [one for one in self._writable() if one.multiple and SHAPES[one.kind] in READABLE]
         for name in TAG_NAMES:
             for known in free:
                 if known.key in pairing.found or known.key in reserved or self.lines:
                     continue
                 if name in (compact(one) for one in names_of(known)):
                     steps = conversion(given, known, rule=self._rule(known, ""), language=self._language(known)) or ()
-                    line = SuggestedLine(known.key, ("tags[]",), ("trim", *steps), 0.9, "the target has no tags")
-                    self.lines[known.key] = with_last_resort(line, known, self._open(known)) if known.required else line
+                    line = SuggestedLine(known.key, ("tags[]",), ("trim", *steps), score, "the target has no tags")
+                    self.lines[known.key] = with_last_resort(line, known) if known.required else line
 
     def _tag_line(self, pairing: FieldMatching) -> Iterator[SuggestedLine]:
         """Tags to tags; unpaired keywords too if there are no tags."""
@@ -251,8 +244,7 @@ class _Suggesting:
     def _tag_fields(self, pairing: FieldMatching, names: Sequence[str]) -> list[Field]:
         """The source's fields of these names that hold tags and are not paired yet, if the target has tags."""
         used = {pair.key for pair in pairing.found.values()}
-        shapes = (ValueType.TEXT, ValueType.TERM)
-        several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in shapes]
+        several = [one for one in self._readable() if one.multiple and SHAPES[one.kind] in READABLE]
         named = [one for one in several if any(compact(name) in names for name in names_of(one))]
         return [one for one in named if one.key not in used and "tags" in self.target.capabilities.parts]
 
@@ -297,33 +289,47 @@ class _Suggesting:
             yield SuggestedLine(mine, (path,), (), score, reason, "placements", more)
 
     def _security(self) -> Iterator[SuggestedLine]:
-        holds, ours, theirs = self.target.capabilities.parts, self.source.groups, self.target.groups
-        if "groups" in holds:
-            more: Mapping[str, Json] = {} if ours and theirs and ours <= theirs else {"on_error": "drop"}
-            if "groups" in self.target.needs:
-                more = self._needed(more)
-            elif more:
-                self.notes.append(
-                    "groups that the target does not have are dropped and reported; its default then decides "
-                    "who sees the asset: please check before a run"
-                )
-            yield SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
+        if "groups" in self.target.capabilities.parts:
+            yield self._groups()
         for part, path in ((Feature.RELEASE, "release_at"), (Feature.EXPIRY, "expires_at")):
             word = part.name.lower()
-            if word in holds:
+            if word in self.target.capabilities.parts:
                 line = SuggestedLine(word, (path,), (), 1.0, f"{word} stays {word}", "security")
                 yield self._as_given(line, part)
 
-    def _needed(self, more: Mapping[str, Json]) -> Mapping[str, Json]:
-        """The groups line of a target that requires a group for each asset."""
-        known = sorted(self.target.groups or ())
+    def _groups(self) -> SuggestedLine:
+        """Groups by name, and a default where each asset must have one."""
+        ours, theirs = self.source.groups, self.target.groups
+        more: dict[str, Json] = {} if ours and theirs and ours <= theirs else {"on_error": "drop"}
+        line = SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
+        if "groups" in self.target.needs:
+            return self._with_default_group(line, sorted(theirs or ()))
+        if more:
+            self.notes.append(
+                "groups that the target does not have are dropped and reported; its default then decides "
+                "who sees the asset: please check before a run"
+            )
+        return line
+
+    def _with_default_group(self, line: SuggestedLine, known: Sequence[str]) -> SuggestedLine:
+        """The groups line of a target that requires a group for each asset. Of several groups, none is known to be the
+        one that nobody minds: the narrowest by its name is written, with a score that asks for a person."""
+        default = default_group(known)
+        if not default:
+            return replace(line, more={**line.more, "required": True}, score=GUESSED, reason=NO_GROUP)
         if len(known) == 1:
-            return {**more, "default": known[0]}
+            return replace(line, more={**line.more, "default": default})
+        names = ", ".join(map(one_line, known[:SHOWN])) + (f" and {len(known) - SHOWN} more" if known[SHOWN:] else "")
         self.notes.append(
             "the target needs a group for each asset, and may have none of the source's groups: "
-            f"write `default:` into `security: groups`, one of {', '.join(map(one_line, known[:10])) or 'its groups'}"
+            f"`default: {one_line(default)}` of `security: groups` decides who sees those; its groups are {names}"
         )
-        return more
+        return replace(
+            line,
+            more={**line.more, "default": default},
+            score=GUESSED,
+            reason=f"{line.reason}; who may see assets without one of them is for you to decide: {names}",
+        )
 
     def _relations(self) -> Iterator[tuple[str, str]]:
         """Kinds of relation with another name at the target; unknown ones are noted."""
@@ -364,6 +370,9 @@ class _Suggesting:
         if self._gives(part):
             return line
         return replace(line, reason=f"{line.reason}; as the job is set up, the source gives none", idle=True)
+
+
+NO_GROUP = "the target needs a group for each asset, and none is visible to its credential: assets without are parked"
 
 
 def _kept_there(known: Field) -> bool:

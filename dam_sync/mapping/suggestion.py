@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dam_sync.mapping.doubts import DOUBTED
 from dam_sync.mapping.profiles import ProfileChoice
 from dam_sync.mapping.similarity import one_line
 from dam_sync.mapping.yaml_writer import LONGEST_COMMENT, block, comment, entry, flow
@@ -13,6 +14,7 @@ from dam_sync.model.values import Json
 HEAD = (
     "A first mapping, created by comparing the fields of both sides.",
     "The number after a line says how certain it is, from 0 to 1. Read every line before a run.",
+    f"`check` warns of lines below {DOUBTED} as long as they have their number: remove it once you have decided.",
 )
 
 
@@ -42,6 +44,11 @@ class SuggestedLine:
         if self.pipe:
             made["pipe"] = list(self.pipe)
         return made | dict(self.more)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it gives no value until a person completes it."""
+        return not (self.sources or {"const", "marker"} & self.more.keys())
 
     @property
     def why(self) -> str:

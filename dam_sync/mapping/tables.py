@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dam_sync.config.loader import bounded_file
-from dam_sync.model.csv_cells import IS_SPREADSHEET, SAVE_AS_CSV, Records, is_spreadsheet, records_of
+from dam_sync.model.csv_cells import Records, records_of
 from dam_sync.model.errors import TooLarge
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.unicode_forms import nfc
 
 LARGEST_TABLE = 50_000_000  # bytes
@@ -74,10 +75,12 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[Records
         if not path.resolve().is_relative_to(folder.resolve()):
             outside = f"{name} is not in the folder of the mapping file"
             raise TableFault(f"{outside}; tables are read from there and below it")
-        content = bounded_file(path, LARGEST_TABLE)
-        if is_spreadsheet(content):
-            raise TableFault(f"{path} {IS_SPREADSHEET}; {SAVE_AS_CSV}")
-        reader = records_of(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        data = bounded_file(path, LARGEST_TABLE)
+        other = other_format(data[:HEAD])
+        if other is not None:
+            raise TableFault(f"{path} {other.instead_of('a CSV file')}; {other.remedy}")
+        text = data.decode("utf-8-sig")
+        reader = records_of(io.StringIO(text, newline=""))
         _check_columns(reader.columns, path.name, columns)
         yield reader
     except FileNotFoundError:

@@ -10,9 +10,6 @@ from itertools import chain
 DELIMITERS = ",;\t"  # what spreadsheets separate cells with, by the language of the system
 LONGEST_CELL = 64 * 1024 * 1024  # characters; no file that is read has more
 _SEPARATOR = re.compile('\ufeff?"?sep=([^\\w\\s"\']|\t)"?[,;\t]*\r?\n?', re.IGNORECASE)
-_SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # ZIP, and the container of older office programs
-IS_SPREADSHEET = "is a spreadsheet, not a CSV file"
-SAVE_AS_CSV = "save it as CSV in UTF-8: spreadsheet programs offer the file type “CSV UTF-8”"
 csv.field_size_limit(LONGEST_CELL)
 
 
@@ -20,11 +17,6 @@ def delimiter_of(header: str | bytes, among: str = DELIMITERS) -> str:
     """Which of these separates the cells of a CSV file with this first line, in any encoding that has ASCII."""
     text = header.decode("latin-1") if isinstance(header, bytes) else header
     return max(among, key=text.count)
-
-
-def is_spreadsheet(begin: bytes) -> bool:
-    """Whether a file with these first bytes is one of a spreadsheet program (XLSX, ODS, XLS), which is no text."""
-    return begin.startswith(_SPREADSHEETS)
 
 
 def rows_of(lines: Iterable[str], delimiter: str = ",") -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.bootstrap import both_sides
 from dam_sync.api.job_file import job_of
-from dam_sync.api.mapping_tools.sampling import sample_of
+from dam_sync.api.mapping_tools.sampling import labels_of, sample_of
 from dam_sync.config.job import JobConfig
 from dam_sync.mapping.checks import writable
 from dam_sync.mapping.compile import compile_reading
@@ -75,9 +75,10 @@ async def suggest_mapping(
 async def _suggested(job: JobConfig, options: RunOptions, marker: str) -> SuggestedMapping:
     async with both_sides(job, options) as sides:
         sample, letters = await sample_of(sides.source), sides.target.limits.filename
+        terms = await labels_of(sides.target, sides.target_schema)
         schemas, accounts = (sides.source_schema, sides.target_schema), (sides.source_account, sides.target_account)
         left = undecided(*accounts, sides.source.capabilities, job.policy.versions)
-    judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample), *schemas)
+    judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample, terms=terms), *schemas)
     return replace(judged, undecided=left)
 
 
@@ -87,7 +88,7 @@ def _judged(suggestion: Suggestion, source: Schema, target: Schema) -> Suggested
         unread = crosswalk.unread
     except MappingError:  # a person has to complete it: a required field has no counterpart
         unread = frozenset()
-    written = {line.target for line in suggestion.lines if line.block == "fields"}
+    written = {line.target for line in suggestion.lines if line.block == "fields" and not line.is_open}
     left = {key: field for key, field in target.fields.items() if key not in written and writable(field)}
     required = frozenset(key for key, field in left.items() if field.required)
     order = sorted(left, key=lambda key: (key not in required, key))

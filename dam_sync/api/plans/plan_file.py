@@ -23,6 +23,7 @@ from dam_sync.api.reports.asset_rows import reason_of
 from dam_sync.config.loader import regular_file
 from dam_sync.model import journal_names
 from dam_sync.model.errors import ConfigError, TooLarge
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
 from dam_sync.store.planned import AGAIN, ASSET, SHARED, PlannedRow
@@ -255,6 +256,9 @@ def _opened(path: Path) -> Iterator[Iterator[str]]:
     """The lines of a file. Raises ConfigError for one that cannot be read."""
     try:
         with os.fdopen(regular_file(path), encoding="utf-8", newline="") as file:
+            other = other_format(os.pread(file.fileno(), HEAD, 0))
+            if other is not None:
+                raise _unusable(path, f"it {other.instead_of('a plan')}")
             yield iter(partial(file.readline, LONGEST_LINE), "")
     except OSError as error:
         raise ConfigError(f"the plan {path} cannot be read ({error.strerror or error})", hint=NOT_A_PLAN) from error

@@ -45,7 +45,7 @@ class Number(EachTransform):
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
-        plain = _digits(text, self.decimal)
+        plain = plain_digits(text, self.decimal)
         if plain is None:
             return self.fail(f"{shown(text)} is not a number")
         if "." not in plain:
@@ -219,7 +219,7 @@ PARTS = {
 }
 
 
-def _digits(text: str, decimal: str) -> str | None:
+def plain_digits(text: str, decimal: str) -> str | None:
     """Plain digits with a decimal point, from a number with digit groups; None if it is not a number."""
     group = "," if decimal == "." else "."
     plain = re.sub(r"(?<=\d)[\s'’\u00a0\u202f](?=\d{3})", "", text.strip().replace("−", "-"))

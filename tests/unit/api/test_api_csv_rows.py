@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from dam_sync.api.corrections import export_errors
 from dam_sync.api.csv_rows import read_rows
-from dam_sync.mapping.tables import TableFault, read_table
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.safe_text import copied_cell, guarded, unguarded
 
@@ -35,18 +34,6 @@ def test_the_separator_and_the_byte_order_mark_of_a_spreadsheet_are_understood(
         {"asset": "7", "value": "été; mer, sable"},
         {"asset": "8", "value": "two\nlines"},
     ]
-
-
-@pytest.mark.parametrize("begin", [b"PK\x03\x04\x14\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"], ids=["zip", "older"])
-def test_a_spreadsheet_is_called_one_and_no_encoding_is_advised(tmp_path: Path, begin: bytes) -> None:
-    path = tmp_path / "sheet.csv"
-    path.write_bytes(begin + bytes(range(256)) * 20)
-    with pytest.raises(ConfigError, match="is a spreadsheet, not a CSV file") as told, read_rows(path, COLUMNS, ""):
-        pass
-    assert "CSV UTF-8" in told.value.hint
-    assert "iconv" not in told.value.hint
-    with pytest.raises(TableFault, match=r"is a spreadsheet, not a CSV file; save it as CSV in UTF-8"):
-        read_table(tmp_path, "sheet.csv", "key", "value")
 
 
 def test_a_list_without_a_column_or_in_another_encoding_is_refused(tmp_path: Path) -> None:

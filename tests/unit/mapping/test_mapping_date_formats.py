@@ -24,6 +24,8 @@ from tests.support.mapping.tenant_schemas import schema
         (("03/04/2024", "29/02/2024"), ("iso", "%d/%m/%Y")),
         (("03/04/2024", "02/29/2024"), ("iso", "%m/%d/%Y")),
         (("29.02.2024 12:30", "2024-01-02"), ("iso", "%d.%m.%Y %H:%M")),
+        (("01.03.2019", "02.04.2019"), ("iso", "%d.%m.%Y")),
+        (("01.03.2019", "02.29.2024"), ("iso", "%m.%d.%Y")),
         (("5 March 1999", "5 Mar 1999", "March 5, 1999"), ("iso", "%d %B %Y", "%d %b %Y", "%B %d, %Y")),
         (("2024:02:29 10:11:12",), ("iso", "%Y:%m:%d %H:%M:%S")),
         (("1922", "March 1922", "03/1922"), ("iso", "%Y", "%B %Y", "%m/%Y")),
@@ -73,10 +75,11 @@ def test_the_transform_reads_the_formats_of_the_sample(tmp_path: Path, kind: Fie
     assert not any("acquired_on" in note for note in notes)
 
 
-def test_a_required_date_keeps_its_last_resort(tmp_path: Path) -> None:
+def test_a_required_date_is_never_made_up(tmp_path: Path) -> None:
     line, _ = suggested(tmp_path, FieldKind.DATE, "29/02/2024", required=True)
     assert line.pipe == ({"date": {"in": ["iso", "%d/%m/%Y"]}},)
-    assert line.sources == ("fields.acquired_on", "created_at", "imported_at", "changed_at")
+    assert line.sources == ("fields.acquired_on",)
+    assert line.reason.endswith("required: an asset without it is parked")
 
 
 def test_values_that_the_transform_does_not_read_are_named(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.help import text_of
+from dam_sync.mapping.paths import PATHS as OF_ANY_ASSET
 from dam_sync.mapping.paths import PathFault, field_name, parse_path
 from dam_sync.mapping.results import LanguagePreference, ValueType, empty
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
@@ -240,3 +242,8 @@ def test_reading_never_raises_and_returns_no_empty_value(asset: Asset, path: str
     for found in parse_path(path, SOURCE).read(asset, LanguagePreference(), all_languages=all_languages):
         assert not empty(found.value)
         assert found.label
+
+
+def test_the_help_lists_every_path_that_an_asset_has() -> None:
+    text = text_of("mapping")
+    assert [path for path in (*OF_ANY_ASSET, "placements.folder[].path") if f"`{path}`" not in text] == []

@@ -56,13 +56,25 @@ def test_a_target_that_needs_a_profile_is_not_left_without(tmp_path: Path) -> No
     compiled(tmp_path, LEAST, SOURCE, PROFILE)
 
 
-def test_a_suggestion_names_the_only_group_or_says_that_one_is_needed(tmp_path: Path) -> None:
+def test_a_suggestion_names_a_group_and_says_when_people_have_to_choose_it(tmp_path: Path) -> None:
     (line,) = [one for one in suggest(SOURCE, ONE).lines if one.target == "groups"]
     assert line.more == {"on_error": "drop", "default": "staff"}
     compiled(tmp_path, suggest(SOURCE, ONE).text(), SOURCE, ONE)
     found = suggest(SOURCE, GROUPS)
     assert any("the target needs a group for each asset" in note and "public, staff" in note for note in found.notes)
-    assert "needs a group for each asset" in faults(tmp_path, found.text(), GROUPS)
+    (line,) = [one for one in found.lines if one.target == "groups"]
+    assert line.more == {"on_error": "drop", "default": "staff"}, "the one whose name promises the fewest people"
+    assert line.score < 0.5, "so that `check` asks for a person"
+    assert "public, staff" in line.why
+    compiled(tmp_path, found.text(), SOURCE, GROUPS)
+
+
+def test_without_a_visible_group_assets_without_one_are_parked(tmp_path: Path) -> None:
+    none = replace(GROUPS, groups=frozenset())
+    found = suggest(SOURCE, none)
+    (line,) = [one for one in found.lines if one.target == "groups"]
+    assert (line.more, line.score) == ({"on_error": "drop", "required": True}, 0.4)
+    compiled(tmp_path, found.text(), SOURCE, none)
 
 
 STATES = replace(

@@ -68,6 +68,7 @@ def test_the_whole_text_of_one(tmp_path: Path) -> None:
 GOLDEN = """\
 # A first mapping, created by comparing the fields of both sides.
 # The number after a line says how certain it is, from 0 to 1. Read every line before a run.
+# `check` warns of lines below 0.5 as long as they have their number: remove it once you have decided.
 # groups that the target does not have are dropped and reported; its default then decides who sees the asset: \
 please check before a run
 # no line reads contact, dims, inventory, srckey, taken_at: reported as losses until one does
@@ -167,8 +168,9 @@ def test_a_field_for_names_of_users_is_paired_with_no_other() -> None:
 
 
 def test_names_that_are_nearly_the_same_make_a_weak_field_rule() -> None:
-    line = by_target(suggest(schema(Field("titre", TEXT)), schema(Field("title", TEXT, indexed=False))))["title"]
-    assert line.sources == ("fields.titre",)
+    target = schema(Field("provenance", TEXT, indexed=False))
+    line = by_target(suggest(schema(Field("provenence", TEXT)), target))["provenance"]
+    assert line.sources == ("fields.provenence",)
     assert 0.5 < line.score < 0.8
 
 

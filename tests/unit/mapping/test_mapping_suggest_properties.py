@@ -36,7 +36,7 @@ from tests.support.mapping.tenant_schemas import able, schema
 def test_what_a_target_requires_gets_something(tmp_path: Path) -> None:
     lines = by_target(suggest(B, D))
     assert lines["title"].sources[-1] == "filename"
-    assert lines["channels"].sources == ("filename",)
+    assert lines["channels"].written == {"cel": "null", "required": True}
     target = schema(
         *(Field(f"x_{kind.value}", kind, required=True, max_length=20, vocabulary="v") for kind in FieldKind),
         vocabularies={"v": Vocabulary("v")},
@@ -57,8 +57,8 @@ def test_a_suggestion_with_names_of_any_length_can_be_read(tmp_path: Path, key: 
     assert key in walked(tmp_path, suggest(both, both), both, both).writes
 
 
-def test_a_required_field_has_something_to_fall_back_on(tmp_path: Path) -> None:
-    kinds = {f"x_{kind.value}": kind for kind in FieldKind}
+def test_of_what_is_required_only_a_title_is_filled_without_a_value(tmp_path: Path) -> None:
+    kinds = {f"x_{kind.value}": kind for kind in FieldKind} | {"title": FieldKind.TEXT}
     lists = {"v": Vocabulary("v")}
     source = schema(*(Field(key, kind, vocabulary="v") for key, kind in kinds.items()), vocabularies=lists)
     target = schema(
@@ -66,10 +66,10 @@ def test_a_required_field_has_something_to_fall_back_on(tmp_path: Path) -> None:
     )
     lines = by_target(suggest(source, target))
     walked(tmp_path, suggest(source, target), source, target)
-    assert lines["x_text"].sources == ("fields.x_text", "filename")
-    assert lines["x_term"].pipe == ({"default": "Unknown"}, {"vocabulary": "v"})
-    assert lines["x_number"].more == {"default": 0}
-    assert lines["x_date"].sources[1:] == ("created_at", "imported_at", "changed_at")
+    assert lines["title"].sources == ("fields.title", "filename")
+    assert lines["x_term"].pipe == ({"vocabulary": "v"},)
+    assert all(line.sources == (f"fields.{key}",) for key, line in lines.items() if key != "title")
+    assert not any(line.more.keys() & {"default", "const"} for line in lines.values())
 
 
 @pytest.mark.parametrize("kind", list(FieldKind))

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from dam_sync.http.parsing import has_too_many_values, parsed
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.disk import Disk, explained, shortened
 
@@ -203,6 +204,9 @@ class Catalogue:
         start, self._end, self._lines = self._end, self._end + len(line), self._lines + 1
         if not line.strip():
             return
+        other = other_format(line[:HEAD]) if not start else None
+        if other is not None:
+            raise ContractBroken(f"{self._path} {other.instead_of('a catalogue')}", hint=other.remedy)
         try:
             record = _record(line)
             kind = record["record"]

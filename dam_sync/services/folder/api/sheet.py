@@ -18,10 +18,11 @@ from typing import BinaryIO, Final
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model import joined_names
 from dam_sync.model.asset import path_text
-from dam_sync.model.csv_cells import IS_SPREADSHEET, SAVE_AS_CSV, delimiter_of, is_spreadsheet, rows_of, separator_of
+from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
+from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
@@ -385,10 +386,11 @@ class Sheet:
             yield file
 
     def _index(self, file: BinaryIO) -> None:
-        begin = file.readline(LONGEST_LINE)
-        if is_spreadsheet(begin):
-            raise ContractBroken(f"{self._path} {IS_SPREADSHEET}", hint=SAVE_AS_CSV)
-        first = begin.decode("utf-8", "replace")
+        other = other_format(file.read(HEAD))
+        if other is not None:
+            raise ContractBroken(f"{self._path} {other.instead_of('a CSV file')}", hint=other.remedy)
+        file.seek(0)
+        first = file.readline(LONGEST_LINE).decode("utf-8", "replace")
         named = separator_of(first)
         self._delimiter = named or _delimiter_of(first)
         if not named:
