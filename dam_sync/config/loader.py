@@ -16,6 +16,7 @@ from dam_sync.config.syntax import explained
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.values import Json
+from dam_sync.model.wording import path_hint
 
 _VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # parser messages quote values, which may be secrets
 
@@ -73,7 +74,7 @@ class FileFormat:
         try:
             return self.parse(path, bounded_file(path, self.largest).decode("utf-8-sig"), syntax)
         except FileNotFoundError:
-            raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
+            raise self.error(f"there is no {self.name} {path}", hint=path_hint(str(path), self.missing)) from None
         except IsADirectoryError:
             raise self.error(f"{path} is a folder, not a {self.name}", hint=self.missing) from None
         except OSError as error:
