@@ -82,6 +82,15 @@ NO_MARKER = (
 )
 MARKER_HINT = "give an optional, searchable text field the line `{marker: true}`, or write `marker: none` to go without"
 
+UNASKED = (
+    "`marker: none`: the target is not asked for an asset before it is created. One whose response is lost is parked, "
+    "and a state that was copied, or lacks what was written since an export, creates again what is there"
+)
+UNASKED_HINT = (
+    "where a text field of the target can be searched and is free, give it the line `{marker: true}`; without one, use "
+    "one state in one place, and after a loss of the state `adopt JOB` before the next run"
+)
+
 
 def refuse_unmarked(crosswalk: Crosswalk) -> None:
     """Raise MappingError for a mapping without a marker that does not say `marker: none`."""

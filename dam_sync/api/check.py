@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from dam_sync.aio.threads import run_sync
 from dam_sync.api.bootstrap import (
     MARKER_HINT,
     MEMORY_FOR_FILES,
     NO_MARKER,
+    UNASKED,
+    UNASKED_HINT,
     connect,
     opens_at,
     pulls_of,
@@ -30,7 +33,8 @@ from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, sta
 from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
-from dam_sync.config.secrets import PROGRAM, may_wait, slips_in
+from dam_sync.config.secrets import PROGRAM, may_wait, resolve_secret, slips_in
+from dam_sync.config.side import SideConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
@@ -145,7 +149,14 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         findings.extend(_about_notify(job))
         findings.extend(_about_mapping(job, sides))
         findings.extend(_about_waves(job, sides))
-        for about in (_about_overlap, _about_groups, _about_lacking, _about_containers, _about_assets):
+        for about in (
+            _about_overlap,
+            _about_own_files,
+            _about_groups,
+            _about_lacking,
+            _about_containers,
+            _about_assets,
+        ):
             options.progress.phase = "testing the mapping on a few assets"
             try:
                 findings.extend([finding async for finding in about(job, sides)])
@@ -159,9 +170,7 @@ async def _about_side(
 ) -> AsyncIterator[CheckResult]:
     side = job.source if role == "source" else job.target
     try:
-        for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))) if options.transport is None else ():
-            options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
-            await refuse_unreachable(url, role)
+        await _refuse_unreachable(side, role, options)
         budget = MemoryBudget(MEMORY_FOR_FILES)
         service = await connect(job, role, options, budget, read_only=True, attempts=ATTEMPTS, patience=PATIENCE)
         stack.push_async_callback(service.close)
@@ -179,8 +188,41 @@ async def _about_side(
         sides.services[role] = service, await service.schema()
     except DamSyncError as error:
         why = await explained(error, side, role, opens_at(job, role, options))
-        for finding in CheckResult.of(role, why):
-            yield finding
+        for each in (why, *await _unresolved(side, why)):
+            for finding in CheckResult.of(role, each):
+                yield finding
+
+
+async def _refuse_unreachable(side: SideConfig, role: str, options: RunOptions) -> None:
+    for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))) if options.transport is None else ():
+        options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
+        await refuse_unreachable(url, role)
+
+
+async def _unresolved(side: SideConfig, why: DamSyncError) -> list[ConfigError]:
+    """Secrets of a side that was not reached which cannot be read: they are asked for after its URL. why: what was
+    found, which is not repeated."""
+    found = list[ConfigError]()
+    for text in side.auth.parameters.values() if side.auth is not None else ():
+        try:
+            await run_sync(resolve_secret, text)
+        except ConfigError as error:
+            found.extend([error] if str(error) != str(why) else [])
+    return found
+
+
+async def _about_own_files(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
+    """Files of the job inside a library that is a folder: they would be read as assets, or handed over with it."""
+    given = [("the mapping", job.mapping_path)] if job.given_mapping is None else []
+    own = [*given, *([] if job.state_on_server else [("the state", job.state_path)])]
+    for role, (service, _) in sides.services.items():
+        library = await service.library()
+        for what, path in own if library is not None else ():
+            if library is not None and library.itself & {str(folder) for folder in path.resolve().parents}:
+                message = f"{what} {path} lies in the library of the {role}, among its files"
+                yield CheckResult(
+                    f"{role} files", message, "keep job, mapping and state in a folder of their own", warns=True
+                )
 
 
 async def _asked(service: Service, role: str, connector: Connector) -> list[CheckResult]:
@@ -493,6 +535,8 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
     )
     if not crosswalk.marked:
         yield CheckResult("mapping marker", NO_MARKER, MARKER_HINT, exit_code=MappingError.exit_code)
+    if crosswalk.marked and crosswalk.marker is None:
+        yield CheckResult("mapping marker", UNASKED, UNASKED_HINT, warns=True)
     warnings = frozenset(crosswalk.warnings)
     told_with_the_assets = {crosswalk.about_unread}  # with how many of them have values
     kept = [note for note in crosswalk.notes if note not in told_with_the_assets]

@@ -10,6 +10,7 @@ from pathlib import Path
 from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.other_formats import HEAD, other_format
+from dam_sync.model.wording import path_hint
 
 LARGEST_CSV = 50_000_000
 FAULTS = 20  # shown at most
@@ -24,7 +25,7 @@ def read_rows(path: Path, columns: Sequence[str], hint: str) -> Iterator[Iterato
     """The rows of a CSV that has these columns, and their line numbers. Raises ConfigError."""
     try:
         if not path.exists():
-            raise ConfigError(f"there is no file {path}", hint=hint)
+            raise ConfigError(f"there is no file {path}", hint=path_hint(str(path), hint))
         if not path.is_file() or path.stat().st_size > LARGEST_CSV:
             raise ConfigError(f"{path} is not a regular file of at most {LARGEST_CSV // 1_000_000} MB")
         with path.open("rb") as file:

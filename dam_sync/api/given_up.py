@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dam_sync.api.atomic_io import scratch_dir
+from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.asset import AssetUndoer
 from dam_sync.model.exposure import ExposureRule
-from dam_sync.model.wording import counted
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 
 PAGE = 500
-SHOWN = "the rollback of run {} had begun to show {} to more people again, and was completed for them, as `{}` says"
+SHOWN = "the rollback of run {} had begun to show asset {} to more people again, and was completed for it, as `{}` says"
 
 
 async def settle_given_up(context: RunContext) -> None:
@@ -30,16 +30,14 @@ async def settle_given_up(context: RunContext) -> None:
 
 async def _return_begun(context: RunContext, listed: UndoList, targets: frozenset[str]) -> None:
     undoer, after = AssetUndoer(context, listed, again=True, missing=MissingMonitor(context)), ""
-    shown = 0
     while page := listed.assets(after, PAGE):
         after = page[-1].target
         for written in page:
             if written.target in targets and not written.created:
                 done = await undoer.undo(written)
+                if done.shows:
+                    await accept(context, [SHOWN.format(listed.run, written.source, ExposureRule.RETURNED.value)])
                 await context.store.forget_undo(listed.run, written.target)
-                shown += done.shows
-    if shown:
-        context.tallies.accept([SHOWN.format(listed.run, counted(shown, "asset"), ExposureRule.RETURNED.value)])
 
 
 @asynccontextmanager

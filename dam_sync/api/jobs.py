@@ -29,6 +29,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.call_budget import advise
 from dam_sync.engine.dry_run import DryFiles
 from dam_sync.engine.guards.exposure import exposure_stop
+from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import (
     refuse_before_run,
     refuse_before_verify,
@@ -50,6 +51,7 @@ from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.html import render_html
 from dam_sync.report.report import Report
+from dam_sync.store.note_keys import accepted_key
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from dam_sync.transfer.spool import clean_spool
@@ -76,7 +78,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         stack.push_async_callback(store.close)
         state = await state_facts(store, plan)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave)
-        (run, accepted), options = await _begun(store, job, options), await counting(store, options)
+        run, options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
                 await options.clock.sleep(RESUME_PAUSE)
@@ -84,7 +86,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             opened = await _connected(stack, store, run, job, options)
             refuse_unmarked(opened.crosswalk)
             prepared = run_context_of(opened, store, run, options)
-            prepared.tallies.accept(accepted)
+            await recall_accepted(prepared)
             await begin_wave(wave, opened, prepared)
             prepared.planned = await follow(plan, opened, prepared, state)
             await under_lease(store, run.id, options.clock, _admitted(prepared, options))
@@ -161,9 +163,9 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         opened = await stack.enter_async_context(connected(job, options, dry=True, planning=True))
         refuse_unmarked(opened.crosswalk)
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
-        run, accepted = await _begun(store, job, options)
+        run = await _begun(store, job, options)
         context = run_context_of(opened, store, replace(run, started_at=options.clock.now()), options)
-        context.tallies.accept(accepted)
+        await recall_accepted(context)
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
         await settle_given_up(context)
@@ -204,11 +206,14 @@ async def _planned(context: RunContext) -> None:
             raise
 
 
-async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> tuple[Run, Sequence[str]]:
-    """The run to execute: the interrupted one, or a new one; and what was accepted for it."""
+async def _begun(store: SqlStore, job: JobConfig, options: RunOptions) -> Run:
+    """The run to execute: the interrupted one, or a new one. What was accepted for it is stored."""
     await refuse_in_between(store, options.only)
     accepted = await refuse_half_rolled_back(store, options)
-    return await store.begin(job.name, "only" if options.only else "run"), accepted
+    run = await store.begin(job.name, "only" if options.only else "run")
+    if accepted:
+        await store.set_meta(accepted_key(run.id), [*(await store.get_meta(accepted_key(run.id)) or []), *accepted])
+    return run
 
 
 async def verify_job(

@@ -22,6 +22,7 @@ from dam_sync.api.service_notes import about_side_effects
 from dam_sync.api.stored_job import existing_store
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
@@ -90,6 +91,7 @@ class _Undoing:
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await self.options.clock.sleep(RESUME_PAUSE)
+            await recall_accepted(context)
             await refuse_other_services(context)
             whole, self.linked = await self._is_whole(), await self.store.link_count()
             surveyed = self._rollback(listed, whole)

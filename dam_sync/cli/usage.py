@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from itertools import combinations
+from pathlib import Path
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
 
+LONGEST_LINE: Final = 20  # words that are looked through for a path with spaces
 JOB_FILES: Final = (".yaml", ".yml")
 
 
@@ -22,7 +25,17 @@ class CommandGroup(TyperGroup):
                 ctx.fail(f"The command comes first: {ctx.command_path} {typed}")
             if first.endswith(JOB_FILES):
                 ctx.fail(f"No such command {first!r}. The command comes first: {ctx.command_path} COMMAND {first}")
-        return super().resolve_command(ctx, args)
+        found = super().resolve_command(ctx, args)
+        if not ctx.resilient_parsing:
+            self._refuse_split_path(ctx, found[2])
+        return found
+
+    def _refuse_split_path(self, ctx: Any, args: list[str]) -> None:
+        """Raises UsageError for a path with spaces that the shell took apart."""
+        for begin, end in combinations(range(min(len(args), LONGEST_LINE) + 1), 2):
+            path = " ".join(args[begin:end])
+            if end > begin + 1 and Path(path).is_file() and not Path(args[begin]).exists():
+                ctx.fail(f"A path with spaces is written in quotes: {shlex.quote(path)}")
 
 
 class RunCommand(TyperCommand):

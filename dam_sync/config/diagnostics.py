@@ -113,10 +113,16 @@ def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], sch
         elif error["type"] in ("tuple_type", "list_type"):
             yield written.diagnostic(place, error_text(error), _as_list(written.data, place, schema))
         elif error["type"] == "string_type":
-            lines = isinstance(_at(written.data, place), dict | list)
-            yield written.diagnostic(place, error_text(error), "" if lines else "put it in quotes")
+            yield _no_text(written, place, error)
         else:
             yield written.diagnostic(place, error_text(error))
+
+
+def _no_text(written: SourceMap, place: KeyPath, error: Mapping[str, Json]) -> Diagnostic:
+    found = _at(written.data, place)
+    if found is None:
+        return written.diagnostic(place, "is empty", "write a value, or remove the key")
+    return written.diagnostic(place, error_text(error), "" if isinstance(found, dict | list) else "put it in quotes")
 
 
 def _as_list(data: Json, place: KeyPath, schema: Json) -> str:

@@ -34,11 +34,14 @@ JOB_FILE = FileFormat(
     "job file", "give the path of a job file; `dam-sync init JOB` writes a new one", 1_000_000, ConfigError
 )
 BYTES = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)(i?)B(?:/s|ps)?", re.IGNORECASE)
+LEAST_BYTES = 1_000  # per second; nobody means less by a number
 SHARE = re.compile(r"^\d{1,3}(\.\d+)?\s*%$")
 
 
 def _bytes_per_second(given: Json) -> Json:
-    """`50MB/s`, `10 MiB/s` or a number of bytes."""
+    """`50MB/s`, `10 MiB/s` or a number of bytes, of which a small one lacks its unit."""
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 < given < LEAST_BYTES:
+        raise ValueError(f"should have a unit, for example {given:g}MB/s; without one it is {given:g} bytes per second")
     if not isinstance(given, str):
         return given
     match = BYTES.fullmatch(given.strip())

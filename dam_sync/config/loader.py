@@ -17,6 +17,7 @@ from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.errors import ConfigError, TooLarge
 from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.values import Json
+from dam_sync.model.wording import path_hint
 
 _VALUES = re.compile(r"( with value |(?<=undefined alias)).*")  # parser messages quote values, which may be secrets
 
@@ -76,7 +77,7 @@ class FileFormat:
             self._refuse_other(path, data)
             return self.parse(path, data.decode("utf-8-sig"), syntax)
         except FileNotFoundError:
-            raise self.error(f"there is no {self.name} {path}", hint=self.missing) from None
+            raise self.error(f"there is no {self.name} {path}", hint=path_hint(str(path), self.missing)) from None
         except IsADirectoryError:
             raise self.error(f"{path} is a folder, not a {self.name}", hint=self.missing) from None
         except OSError as error:

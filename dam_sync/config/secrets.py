@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.extras import install_hint
+from dam_sync.model.wording import path_hint
 
 COMMAND_SECONDS = 30
 SECRET = re.compile(r"(^|_)(password|passphrase|token|key|secret)$")
@@ -117,7 +118,8 @@ def open_secret_file(text: str, folder: Path) -> Path | None:
         return None
     try:
         path = (folder / Path(match[2].strip()).expanduser()).resolve()
-        readable = bool(path.stat().st_mode & stat.S_IROTH)
+        mode = path.stat().st_mode
+        readable = stat.S_ISREG(mode) and bool(mode & stat.S_IROTH)
         return path if readable and all(each.stat().st_mode & stat.S_IXOTH for each in path.parents) else None
     except (OSError, RuntimeError):
         return None
@@ -149,7 +151,9 @@ def _from_file(text: str, name: str) -> str:
         raise _unresolved(text, "is not text") from None
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "unknown home"
-        raise _unresolved(text, f"cannot be read: {reason}", "correct the path or its permissions") from None
+        raise _unresolved(
+            text, f"cannot be read: {reason}", path_hint(name, "correct the path or its permissions")
+        ) from None
 
 
 def located(words: Sequence[str], folder: Path) -> list[str]:

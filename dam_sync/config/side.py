@@ -21,6 +21,7 @@ from dam_sync.model.values import Json
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 HTTP = ("https", "http")
+NO_URL = re.compile(r"[\s\"'“”„‘’<>]")
 EXAMPLES = {"https": "https://host", "file": "file:///folder"}
 
 
@@ -250,15 +251,19 @@ class SideCheck:
         example = f"write {EXAMPLES.get(schemes[0], f'{schemes[0]}://…')}"
         try:
             parts = urlsplit(url)
-            host, odd = parts.hostname or "", bool(parts.username or parts.password or parts.query or parts.fragment)
+            host, has_user = parts.hostname or "", bool(parts.username or parts.password)
             _ = parts.port
         except ValueError:
             yield self._at(keys, "is not a URL", example)
             return
-        if parts.scheme not in schemes or not (host or (parts.path and parts.scheme not in HTTP)):
+        if NO_URL.search(url.strip()):
+            yield self._at(keys, "has whitespace or quotes in it", f"{example} without them")
+        elif parts.scheme not in schemes or not (host or (parts.path and parts.scheme not in HTTP)):
             yield self._at(keys, "is not a URL", example)
-        elif odd:
+        elif has_user:
             yield self._at(keys, "contains more than host and path", "credentials belong under auth")
+        elif parts.query or parts.fragment:
+            yield self._at(keys, "contains more than host and path", "leave out what begins with ? or #, as of a page")
         elif parts.scheme == "http" and not is_loopback(host):
             yield self._at(keys, "http:// is allowed for localhost only", "write https://…")
 

@@ -41,6 +41,16 @@ PROBLEMS = (
     (r"surrogates not allowed", "half a character, written as an escape such as \\ud800", "write the whole one"),
     (r"special characters are not allowed", "is not text", "save it as UTF-8 text"),
     (UNHASHABLE, "a list or a block where a key is expected", "write key: value; text with brackets in quotes"),
+    (
+        r"found unknown escape character",
+        "a backslash between double quotes begins an escape, and this is none",
+        "write a path with /, or the text between single quotes",
+    ),
+    (
+        r"expected '<document start>'",
+        "there is more after the end of the keys: this is a list of records, or another kind of file",
+        "give the path of a file that begins with `version: 1`",
+    ),
     (r"found undefined alias", "", "name text that begins with * in quotes"),
     (r"found character '[@`%]'", "", "write text that begins with such a character in quotes"),
     (r"nested too deeply|too large", "", "write shorter lists; keep tables in CSV files"),

@@ -78,7 +78,7 @@ class FilenameAllocator:
                 await context.store.take_names([(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets])
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
-            refuse_marks(context, marked)
+            await refuse_marks(context, marked)
             await known_marks(context.store, until)
             context.target_looked_through = True
         await context.store.set_meta(NAMES_KNOWN, instant_text(until))

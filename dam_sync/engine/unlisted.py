@@ -3,7 +3,7 @@ source, and those that the rotation compares, are read again by their ids."""
 
 from __future__ import annotations
 
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.run_context import RunContext
@@ -76,7 +76,7 @@ async def refuse_lost_memberships(context: RunContext) -> None:
         found = (
             f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
         )
-        context.tallies.accept(refuse([GuardFinding(found, LOST_HINT)], context.options))
+        await accept(context, refuse([GuardFinding(found, LOST_HINT)], context.options))
 
 
 async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:

@@ -13,7 +13,7 @@ from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.doubles import CreateGuard
 from dam_sync.engine.guards.drift import refuse_lost_terms
-from dam_sync.engine.guards.exposure import judge, remember_release
+from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
 from dam_sync.engine.guards.way_back import WayBack, came_back
 from dam_sync.engine.probation import removed_before
@@ -277,7 +277,8 @@ class Worker:
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
-        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck)
+        listed = listed_terms(self.context, asset, draft, drafted.new_terms)
+        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _refuse_double(self, asset: Asset, marker: str) -> None:

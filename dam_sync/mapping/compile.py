@@ -35,6 +35,7 @@ from dam_sync.mapping.selection_compiler import compile_selection
 from dam_sync.mapping.spec import PlacementLine
 from dam_sync.mapping.spec import RuleSpec as WrittenLine
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
+from dam_sync.mapping.vocabulary import DEEPEST
 from dam_sync.mapping.vocabulary_compiler import vocabulary_rules
 from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Feature
@@ -288,13 +289,34 @@ def _placement_lines(builder: Builder) -> Iterator[tuple[FieldRule, str]]:
     places = placement_places(builder.document.written.data)
     for place, spec in zip(places, builder.document.body.placements, strict=True):
         kind = _container_kind(builder, place, spec)
-        choices = builder.target.labels if kind == LABEL else None
-        depth = builder.target.container_depth.get(kind)
-        fit = ContainerFit(
-            text_field("placements", multiple=True), choices, kind=kind, depth=depth, naming=builder.target.naming
-        )
-        line = builder.build(place, spec, fit)
-        yield (line if kind == LABEL else replace(line, paths=tuple(map(as_container, line.paths)))), kind
+        line = builder.build(place, spec, _container_fit(builder, kind, _kinds_read(spec)))
+        yield replace(line, paths=tuple(map(as_container, line.paths))), kind
+
+
+def _container_fit(builder: Builder, kind: str, read: frozenset[str]) -> ContainerFit:
+    """For containers of a kind, made of those of other kinds or of anything else."""
+    source, target = builder.source, builder.target
+    depth = target.container_depth.get(kind)
+    most = DEEPEST if depth is None else depth
+    return ContainerFit(
+        text_field("placements", multiple=True),
+        target.labels if kind == LABEL else None,
+        kind=kind,
+        depth=depth,
+        naming=target.naming,
+        deeper=not read or any(source.container_depth.get(one, DEEPEST + 1) > most for one in read),
+        named=kind == LABEL and not read,
+    )
+
+
+def _kinds_read(spec: PlacementLine) -> frozenset[str]:
+    """The kinds of containers of the source that a line reads; empty for those of any kind."""
+    read = (text.partition("[]")[0] for text in spec.from_)
+    return frozenset(
+        LABEL if one == "labels" else one.removeprefix("placements").removeprefix(".")
+        for one in read
+        if one == "labels" or one == "placements" or one.startswith("placements.")
+    )
 
 
 def _container_kind(builder: Builder, place: KeyPath, spec: PlacementLine) -> str:

@@ -6,47 +6,63 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dam_sync.mapping.coercion import RENAMED, TRIMMED, Fit
-from dam_sync.mapping.paths import LABEL
+from dam_sync.mapping.coercion import CLOSED, RENAMED, TRIMMED, Fit
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.rules import RuleResult
-from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import DEEPEST, parts_of, path_of
-from dam_sync.model.asset import Loss, Placement
+from dam_sync.model.asset import Loss, path_text
+from dam_sync.model.joined_names import spaced
 from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
 
 CONTAINER_ROOTS = frozenset({"placements", "labels"})  # of paths
 FLATTENED = "flattened"
-BETWEEN = " / "
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerFit(Fit):
     """A path within the limits of one kind of container; `depth`: maximum levels, None for up to DEEPEST. naming:
-    restrictions of their names."""
+    restrictions of their names. deeper: the source may have more levels than that; named: values are names, in which a
+    slash is a character, and no paths. choices: names of the target's, which have no levels."""
 
     kind: str = ""
     depth: int | None = None
     naming: Naming | None = None
+    deeper: bool = False
+    named: bool = False
 
-    def each(self, value: Scalar, context: TransformContext) -> Result:
+    def _checked(self, value: Scalar) -> Result:
         """The path, with deeper levels joined into the last possible one, and names as the target accepts them;
         nothing for a path without a name."""
-        made = Fit.each(self, value, context)
-        if made.note is not None or self.kind == LABEL:
-            return made
-        text = str(made.values[0])
-        path = path_of(text)
+        text = str(value)
+        path = named_path(text) if self.named else path_of(text)
         if not path:
             return Result(())
-        note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if _has_ends(text) else None
+        if self.choices is not None:
+            return self._chosen(text, path)
+        note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if not self.named and _has_ends(text) else None
         depth = DEEPEST if self.depth is None else min(self.depth, DEEPEST)
+        flat = flattened(path, depth, deeper=self.deeper)
         if len(path) > depth:
-            path, note = flattened(path, depth), Note(FLATTENED, text, ValueOutcome.KEPT)
-        if self.naming is not None and (named := self.naming.path(path)) != path:
-            path, note = named, Note(RENAMED, f"{shown(text)} is {shown(Placement('', named).text)}", ValueOutcome.KEPT)
-        return made if note is None else Result((Placement("", path).text,), note)
+            note = Note(FLATTENED, text, ValueOutcome.KEPT)
+        elif flat != path:
+            note = _renamed(text, flat)
+        if self.naming is not None and (named := self.naming.path(flat)) != flat:
+            flat, note = named, _renamed(text, named)
+        return Result((text if path_of(text) == flat else path_text(flat),), note)
+
+    def _chosen(self, text: str, path: tuple[str, ...]) -> Result:
+        """One of the containers that the target has and does not add to."""
+        if path[1:]:
+            hint = "those of the target have no levels: a table of `lookups` can give each its name there"
+            return Result((), Note(CLOSED, f"{shown(text)} has {len(path)} levels, and {hint}"))
+        if path[0] not in (self.choices or ()):
+            return Result((), Note(CLOSED, f"{shown(path[0])} is not one of the target's"))
+        return Result((text if path_of(text) == path else path_text(path),))
+
+
+def _renamed(text: str, path: tuple[str, ...]) -> Note:
+    return Note(RENAMED, f"{shown(text)} is {shown(path_text(path))}", ValueOutcome.KEPT)
 
 
 def _has_ends(text: str) -> bool:
@@ -54,15 +70,23 @@ def _has_ends(text: str) -> bool:
     return any(part != part.strip() for part in parts_of(text))
 
 
-def flattened(path: Sequence[str], depth: int) -> tuple[str, ...]:
-    """The path with at most `depth` levels (one at least): deeper ones are joined into the last by ` / `."""
+def flattened(path: Sequence[str], depth: int, *, deeper: bool = True) -> tuple[str, ...]:
+    """The path with at most `depth` levels (one at least): deeper ones are joined into the last. Different paths stay
+    different. deeper: the source may have more levels; otherwise every name stays as it is."""
     last = max(depth, 1) - 1
-    return (*path[:last], BETWEEN.join(path[last:])) if len(path) > last + 1 else tuple(path)
+    if len(path) <= last or not (deeper or len(path) > last + 1):
+        return tuple(path)
+    return (*path[:last], spaced(path[last:]))
 
 
-def container_of(value: Scalar, kind: str) -> tuple[str, ...]:
+def named_path(text: str) -> tuple[str, ...]:
+    """The path of a container without levels; empty for no name."""
+    return (text.strip(),) if text.strip() else ()
+
+
+def container_of(value: Scalar) -> tuple[str, ...]:
     """The path of a rule's value."""
-    return (str(value),) if kind == LABEL else path_of(str(value))
+    return path_of(str(value))
 
 
 def limit_containers(made: Iterable[tuple[RuleResult, str]], most: Mapping[str, int]) -> None:
@@ -74,11 +98,11 @@ def limit_containers(made: Iterable[tuple[RuleResult, str]], most: Mapping[str, 
     for ran, kind in made:
         by_kind[kind].append(ran)
     for kind in by_kind.keys() & most.keys():
-        paths = sorted({container_of(value, kind) for ran in by_kind[kind] for value in ran.values})
+        paths = sorted({container_of(value) for ran in by_kind[kind] for value in ran.values})
         kept = frozenset(paths[: most[kind]])
         if len(kept) < len(paths):
             for ran in by_kind[kind]:
-                own = [value for value in ran.values if container_of(value, kind) in kept]
+                own = [value for value in ran.values if container_of(value) in kept]
                 ran.keep_only(own, rule_of(kind, most))
 
 

@@ -152,7 +152,7 @@ class Crosswalk:
         asset, context = Asset(AssetId(""), Revision(""), placements=frozenset({container})), self._context({})
         rules = [(rule, kind) for rule, kind in self.plan.placements if rule.reads_only(CONTAINER_ROOTS)]
         made = [(value, kind) for rule, kind in rules for value in rule.run(asset, context).values]
-        return tuple({Placement(kind, container_of(value, kind)) for value, kind in made})
+        return tuple({Placement(kind, container_of(value)) for value, kind in made})
 
     def look_up(self, asset: Asset, terms: Mapping[str, TermIndex]) -> bool:
         """Look up the terms that `draft` will look up, with only the rules that write terms: each index then knows
@@ -350,7 +350,7 @@ class _Drafting:
         for (rule, _), (ran, _) in zip(plan.placements, made, strict=True):
             self._keep(rule, ran)
         self.losses[start:] = deduplicated(self.losses[start:])
-        return frozenset(Placement(kind, container_of(value, kind)) for ran, kind in made for value in ran.values)
+        return frozenset(Placement(kind, container_of(value)) for ran, kind in made for value in ran.values)
 
     def _rights(self, plan: Plan) -> Rights:
         release = next((value for value in self._values(plan.release)), None)

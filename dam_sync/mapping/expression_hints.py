@@ -74,7 +74,8 @@ def comparison(left: Operand, right: Operand, around: str = "%s") -> str:
         case CelKind.MOMENT, CelKind.TEXT:
             return f'write timestamp("2020-01-01T00:00:00Z") instead of {other}'
         case CelKind.LIST, _:
-            return f"write {other} in {text}, or {text}.exists(v, v.label == {other})"
+            part = "path" if text == "asset.placements" else "label"
+            return f"write {other} in {text}, or {text}.exists(v, v.{part} == {other})"
         case CelKind.PARTS, _:
             return f"name one part: {around % f'{text}.label == {other}'}"
         case _:

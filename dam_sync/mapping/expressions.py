@@ -30,7 +30,7 @@ from dam_sync.mapping.expression_tokens import (
     work_of,
 )
 from dam_sync.mapping.expression_view import Unviewable, values_of, view_of
-from dam_sync.mapping.paths import AssetPath, PathFault, parse_path
+from dam_sync.mapping.paths import INSTANTS, SETS, TEXTS, AssetPath, PathFault, parse_path
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.model.asset import Asset
 from dam_sync.model.diagnostic import Hint, Similar
@@ -143,7 +143,7 @@ def compile_expression(text: str, source: Schema, *, condition: bool = False) ->
             raise ExpressionFault(f"has more than {most} {what}", hint="make it simpler")
     given = with_other_names(text, tokens)
     program = _program(text, given)
-    _refuse_unknown(text, tokens)
+    _refuse_unknown(text, tokens, source)
     paths = dict.fromkeys(_paths(text, tokens, source))
     try:
         patterns = patterns_of(tokens, lambda quoted: _program(quoted, quoted).execute({}))
@@ -184,6 +184,8 @@ def _syntax(text: str, message: str, line: int, column: int) -> str:
     return f"is not CEL from here: {rest[:20]}" if rest else f"is not CEL: {plain}"
 
 
+ROOTS = frozenset((*TEXTS, *INSTANTS, *SETS, "placements", "fields", "file"))
+CURLY = re.compile(r"\s*[“”„‟‘’‚«»]")
 HAS = re.compile(r"""\bhas\(\s*(?P<of>[\w.]{1,200}?)\s*\[\s*(?P<key>"[^"]*"|'[^']*')\s*\]\s*\)""")
 WRITTEN = {"=": "==", "and": "&&", "or": "||", "not": "!", "&": "&&", "|": "||", "is": "==", "<>": "!="}
 
@@ -198,6 +200,8 @@ def _instead(text: str, message: str, line: int, column: int) -> str:
     rest = text.split("\n")[line - 1][column - 1 :] if line <= text.count("\n") + 1 else ""
     if rest.lstrip().startswith("`"):
         return 'write asset.fields["lib:title"], and "lib:title" in asset.fields to ask whether it has a value'
+    if CURLY.match(rest):
+        return "write straight quotes"
     if re.match(r"\s*not\s+in\b", rest):
         return 'write !("x" in asset.tags)'
     if re.match(r"\s*if\b", rest):
@@ -206,13 +210,15 @@ def _instead(text: str, message: str, line: int, column: int) -> str:
     return f"write {WRITTEN[word[1]]} instead of {word[1]}" if word else ""
 
 
-def _refuse_unknown(text: str, tokens: Sequence[CelToken]) -> None:
+def _refuse_unknown(text: str, tokens: Sequence[CelToken], source: Schema) -> None:
     for token in names_called(tokens):
         if token.text not in FUNCTIONS:
             hint = ELSEWHERE.get(token.text) or Similar(token.text, FUNCTIONS, SEE)
             raise _fault_at(text, token.at, f"there is no function {token.text}", hint)
     for token in unknown_variables(tokens):
-        hint = f'write asset.{token.text}, or text in quotes: "{token.text}"'
+        known = {**dict.fromkeys(source.fields, "fields."), **dict.fromkeys(ROOTS, "")}.get(token.text)
+        quoted = f'text in quotes: "{token.text}"'
+        hint = f"write {quoted}" if known is None else f"write asset.{known}{token.text}, or {quoted}"
         raise _fault_at(text, token.at, f"there is no variable {token.text}", hint)
 
 

@@ -150,6 +150,8 @@ def parse_path(text: str, source: Schema) -> AssetPath:
         return AssetPath(text, root, ValueType.TEXT, many=True)
     if root in (*TEXTS, *INSTANTS) and not rest and not many:
         return AssetPath(text, root, ValueType.INSTANT if root in INSTANTS else ValueType.TEXT)
+    if text in source.fields:
+        raise PathFault(f"an asset has no path {text}", f"write {_as_path(source, text)}: it is a field of the source")
     raise PathFault(
         f"an asset has no path {text}", Similar(text, (*PATHS, *source.fields), spelt=partial(_as_path, source))
     )

@@ -14,8 +14,10 @@ from dam_sync.model.csv_cells import Records, records_of
 from dam_sync.model.errors import TooLarge
 from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.wording import path_hint
 
 LARGEST_TABLE = 50_000_000  # bytes
+SHOWN = 6  # columns that an error names
 
 
 class TableFault(ValueError):
@@ -84,7 +86,8 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[Records
         _check_columns(reader.columns, path.name, columns)
         yield reader
     except FileNotFoundError:
-        raise TableFault(f"there is no file {path}; correct the path, which begins at the mapping file") from None
+        hint = path_hint(name, "correct the path, which begins at the mapping file")
+        raise TableFault(f"there is no file {path}; {hint}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, TableFault):
             raise
@@ -107,7 +110,10 @@ def _unreadable(error: OSError | ValueError) -> str:
 def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> None:
     for column in columns:
         if column not in known:
-            raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
+            there = ", ".join(known[:SHOWN]) or "nothing"
+            raise TableFault(
+                f"{name} has no column {column} in its first line, which has {there}; add it, or name the right one"
+            )
 
 
 def _rows(reader: Records, path: Path, key: str, value: str) -> dict[str, str]:

@@ -6,9 +6,12 @@ A backslash counts before a separator and before a backslash; before anything el
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 ESCAPE = "\\"
+BETWEEN = " / "
+_SLASHES = re.compile("(?<= )/+(?= )")
 
 
 def escaped(name: str, separators: str) -> str:
@@ -31,6 +34,12 @@ def joined(names: Iterable[str], separator: str) -> str:
 def parted(text: str, separator: str, at_most: int = 0) -> list[str]:
     """The inverse of `joined`. at_most: how many parts, 0 for any number; the last one is left as it is."""
     return _parts(text, separator, separator, at_most)
+
+
+def spaced(names: Iterable[str]) -> str:
+    """The names with ` / ` between them, as one name that people read: there is no way back. Slashes of a name that
+    would be taken for a separator get one more: `b / c` alone is `b // c`, so that it is not `b` and `c`."""
+    return BETWEEN.join(_SLASHES.sub(r"\g<0>/", f" {name} ")[1:-1] for name in names)
 
 
 def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list[str]:

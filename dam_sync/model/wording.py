@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from datetime import timedelta
 
+SEPARATOR = re.escape(os.sep)
+ODD_PATHS = (
+    (r"[\x00-\x1f]", "between double quotes \\n and \\t are a line break and a tab: write the path with /"),
+    (r"[“”„‟‘’‚«»]", "the curly quotes count as a part of the name: write straight ones, or none"),
+    (r"\\", "folders are separated by / here, not by \\"),
+    (r"\$\{?[A-Za-z_]|%[A-Za-z_]+%", "variables are not expanded in paths: write the path itself"),
+)
+"""Characters of a path, and what to do about it if it leads nowhere; the first that matches."""
 FRACTION = re.compile(r"(?<=:\d\d)\.\d+(?=Z)")
 
 
@@ -31,6 +40,12 @@ def bytes_text(size: float) -> str:
             return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:,.1f} TB"
+
+
+def path_hint(path: str, usual: str) -> str:
+    """What to do about a path that leads nowhere: first what looks wrong in how it is written. usual: the rest."""
+    found = next((hint for pattern, hint in ODD_PATHS if pattern != SEPARATOR and re.search(pattern, path)), "")
+    return "; ".join(filter(None, (found, usual)))
 
 
 def timestamp_text(text: str) -> str:

@@ -265,6 +265,16 @@ def about_partial_creates(number: int) -> list[str]:
     return [f"{assets} left incomplete by an earlier run, and {fate}"] if number else []
 
 
+def about_listed_terms(assets: int, examples: Sequence[str]) -> list[str]:
+    """Names of new terms that more people read than see the assets that have them."""
+    those = counted(assets, "asset that not everybody may see has", "assets that not everybody may see have")
+    return [
+        f"{those} new terms, and everybody who sees the lists of the target reads their names there"
+        f"{such_as(examples, assets)}: to keep one out, leave it out in the mapping (`when`, a lookup), or pin it to a "
+        "term that may be seen"
+    ]
+
+
 def about_held(number: int) -> list[str]:
     """Matches that an exposure rule holds back."""
     if not number:

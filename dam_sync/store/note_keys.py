@@ -44,7 +44,8 @@ RUNS_OF_WAVE = "runs of wave"  # of each wave, the numbers of its runs
 VERIFIED_WAVE = "verified wave"  # of each wave, its last verification
 SIGNED_WAVE = "signed wave"  # of each wave, who signed it off, when, and what
 
-_WINDOW, _LISTED, _PLAN, _SPENT, _WAVE = _OF_RUNS = ("window", "listed", "plan", "spent", "wave")
+_OF_RUNS = ("window", "listed", "plan", "spent", "wave", "accepted")
+_WINDOW, _LISTED, _PLAN, _SPENT, _WAVE, _ACCEPTED = _OF_RUNS
 
 
 def tenant_key(side: str) -> str:
@@ -80,6 +81,11 @@ def spent_key(run: int) -> str:
 def wave_key(run: int) -> str:
     """The wave of a run."""
     return f"{_WAVE}:{run}"
+
+
+def accepted_key(run: int) -> str:
+    """What guards found and the operator accepted, as sentences."""
+    return f"{_ACCEPTED}:{run}"
 
 
 def key_of_wave(key: str, wave: str) -> str:

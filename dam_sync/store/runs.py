@@ -26,7 +26,7 @@ from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.note_keys import REFUSED_RUN, keys_of_run, wave_key
+from dam_sync.store.note_keys import REFUSED_RUN, accepted_key, keys_of_run, wave_key
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import compare_row_counts, keep_row_counts
 from dam_sync.store.rows import Run, RunRow
@@ -169,7 +169,7 @@ class Runs(Repository):
     async def left_nothing(self, run: int) -> bool:
         """Whether a run that moves assets was not completed and ended before it decided what to list, and before it
         recorded or sent anything: as if it had not been."""
-        noted = select(META.c.key).where(META.c.key.in_({*keys_of_run(run)} - {wave_key(run)}))
+        noted = select(META.c.key).where(META.c.key.in_({*keys_of_run(run)} - {wave_key(run), accepted_key(run)}))
         written = select(JOURNAL.c.name).where(JOURNAL.c.at >= RUN.c.started_at, RUN.c.id == run)
 
         def job(c: Connection) -> bool:

@@ -137,6 +137,18 @@ def moved(folder: Path, **more: Any) -> Iterator[Small]:
         yield made
 
 
+def test_the_names_that_a_closed_asset_brings_into_lists_of_the_target_are_told(tmp_path: Path) -> None:
+    with small(tmp_path, [*photos(2), archived(3)], target=CLOSING) as job:
+        job.accept(f"{ARCHIVED}: close")
+        plan = job.ran("plan", "--json", "--no-progress", code=0).data
+        (note,) = [note for note in plan["notes"] if "new terms" in note]
+        assert note.startswith("1 asset that not everybody may see has new terms, and everybody who sees the lists")
+        assert "(Sea in " in note
+        assert "names of terms" not in {loss["path"] for loss in plan["losses"]}
+        assert note in job.run().data["notes"]
+        assert not [note for note in job.run().data["notes"] if "new terms" in note]
+
+
 def seen(job: Small) -> list[str]:
     """Names of the files that anybody sees at the target."""
     now = Seen.of(job.pair.target).now

@@ -25,6 +25,7 @@ from tests.support.virtual.two_tenants import ACCEPTED, scene
 
 REMOVING = pairs(2) if EVERYTHING else pairs(2)[1:2]
 PAIRS = pairs(1) if EVERYTHING else pairs(1)[:2]
+KILLED = 40  # the call of a run at which it is killed
 
 
 @only_in_full
@@ -202,6 +203,18 @@ def test_a_run_waits_until_a_rollback_is_finished(tmp_path: Path) -> None:
         notes = job.run(accept_changes=True).notes
         assert [note for note in notes if "accepted: the rollback of run 3 was interrupted" in note]
         assert {row["result"] for row in job.status()["runs"]} == {"done"}
+
+
+def test_what_was_accepted_for_a_killed_run_is_in_the_report_of_the_resumed_one(tmp_path: Path) -> None:
+    with removing(tmp_path, ("e_profiles", "c_brandlibrary")) as job:
+        number = RollbackProcess(job, 1).live().counts["commit"]
+        job.run()
+        RollbackProcess(job, 3).live(Fuse(Point("commit", "before", number // 2)))
+        assert job.universe.live(job.job, Fuse(Point("call", "before", KILLED)), accept_changes=True).blown
+        report = job.run()
+        assert report.resumed
+        assert [note for note in report.notes if "accepted: the rollback of run 3 was interrupted" in note]
+        assert not [note for note in job.run().notes if "accepted: " in note]
 
 
 def test_a_rollback_that_is_resumed_says_that_it_counts_only_the_rest(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dam_sync.api.plans.plan_file import (
 from dam_sync.api.reports.run_record import LedgerSummary
 from dam_sync.api.reports.run_report import hashes_of
 from dam_sync.engine.guards.drift import schema_facts
+from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.schema_usage import changes_between
 from dam_sync.engine.planned import NEW_PLAN, PlannedWork, forget_plan
 from dam_sync.engine.run_context import RunContext
@@ -162,7 +163,7 @@ async def _continued(context: RunContext, known: Json) -> PlannedWork | None:
     if known is None or not known["whole"]:
         return None
     if context.options.accept_changes:
-        context.tallies.accept(["the rest of the run does not follow its plan"])
+        await accept(context, ["the rest of the run does not follow its plan"])
         await forget_plan(context.store, context.run.id)
         return None
     return _work(context, known)

@@ -12,6 +12,7 @@ from dam_sync import __version__
 from dam_sync.api.plans.trees import MadeTrees
 from dam_sync.engine.conflicts import SettledKey, settled_of
 from dam_sync.engine.guards.drift import schema_facts
+from dam_sync.engine.guards.finding import keep_accepted
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.http.rates.shared import JobRates, SharedRates
@@ -53,6 +54,7 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
         await context.store.get_meta(spent_key(context.run.id)) or {}, context.run.owner, own, ended=ended
     )
     await context.store.set_meta(spent_key(context.run.id), note)
+    await keep_accepted(context)
     await context.store.set_meta(SENT_CALLS, context.options.rates.sent())
     await context.store.set_meta(PACE, context.options.rates.learned())
     return total_spent(note)

@@ -21,7 +21,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.engine.conflicts import report_conflicts
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.guards.drift import schema_facts
-from dam_sync.engine.guards.exposure import report_exposure
+from dam_sync.engine.guards.exposure import TERMS, report_exposure
 from dam_sync.engine.retrying import unseen_changes
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import disappeared, unwritten_relations
@@ -101,6 +101,9 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.exposure = await report_exposure(context, lines)
     report.conflicts = await report_conflicts(context, written.conflicts)
     report.losses = [line for line in lines if _is_loss(line)]
+    for line in lines:
+        if line["path"] == TERMS:
+            report.notes.extend(sentences.about_listed_terms(line["assets"], [text for _, text in line["examples"]]))
     report.parked = [
         {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
         for cause, operation, hint, count, example in await causes_of(store)
@@ -229,8 +232,8 @@ def _mapping_line(rule: FieldRule, line: int, context: RunContext, work: WorkSum
 
 
 def _is_loss(line: LossLine) -> bool:
-    """Not a conflict, and of exposure what was decided about it: the rest has its own tables."""
-    return line["path"] != CONFLICT and (line["path"] != EXPOSURE or " " in line["rule"])
+    """Not a conflict, and of exposure what was decided about it: the rest has its own tables and notes."""
+    return line["path"] not in (CONFLICT, TERMS) and (line["path"] != EXPOSURE or " " in line["rule"])
 
 
 def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dam_sync.engine.first_assets import MOST, first_assets
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.way_back import HINT, WayBack, is_same_file, marks_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset
@@ -37,7 +37,7 @@ async def refuse_copies(context: RunContext) -> None:
         context.source, context.target, context.target_account, context.crosswalk.selects, alike=context.alike
     )
     found = await look.finding()
-    context.tallies.accept(refuse([found] if found is not None else [], context.options))
+    await accept(context, refuse([found] if found is not None else [], context.options))
     await note_compared(context, context.store)
 
 

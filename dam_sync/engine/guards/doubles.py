@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from dam_sync.engine.asset_labels import plain_text
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.lost_state import LOST_HINT, is_marked, target_now, whole
 from dam_sync.engine.guards.mass_deletion import is_gone
 from dam_sync.engine.run_context import RunContext
@@ -60,7 +60,7 @@ class CreateGuard:
         if not reported:
             await context.store.set_meta(DOUBLES_REPORTED, True)
         options = context.options if reported else replace(context.options, accept_changes=False)
-        context.tallies.accept(refuse([finding], options))
+        await accept(context, refuse([finding], options))
 
     async def _found(self, marker: Marker) -> AssetId | None:
         if self.lists and not self.listed and self.asked >= await self._most():

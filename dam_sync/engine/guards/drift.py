@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
@@ -59,7 +59,7 @@ async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex])
     if now == (known or {}):
         return
     findings = list(await _findings(context, closed, known)) if await context.store.link_count() else []
-    context.tallies.accept(refuse(findings, context.options))
+    await accept(context, refuse(findings, context.options))
     await context.store.set_meta(CLOSED_LISTS, now)
 
 

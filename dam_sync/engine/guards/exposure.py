@@ -14,7 +14,7 @@ from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.target_containers import Known
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.model.asset import Asset, Draft, Loss, digest_of
+from dam_sync.model.asset import Asset, Draft, Loss, Rights, digest_of
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
@@ -31,7 +31,7 @@ from dam_sync.model.exposure import (
     is_wider,
     widenings,
 )
-from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.values import Json, Term, instant_text, parse_instant
 from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
@@ -39,6 +39,8 @@ from dam_sync.store.rows import LinkRow, Outcome
 ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
+VISIBLE_TO_ALL = "published"
+TERMS, IN_LISTS = "names of terms", "in lists of the target"
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
 
@@ -147,6 +149,21 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset) -> Draft:
     if rights.expires_at is not None and wider(replace(wanted, expires_at=there.expires_at)):
         rights = replace(rights, expires_at=actual.rights.expires_at)
     return replace(draft, rights=rights, status=status)
+
+
+def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:
+    """The new terms of an asset that not everybody sees, at either service: whoever sees the lists of the target reads
+    their names there. new: with their vocabularies."""
+    there, release = audience_of(asset), asset.rights.release_at
+    limited = there.hidden or there.groups or (release is not None and release > context.time.earliest())
+    if not new or not limited:
+        return ()
+    shown = context.target.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
+    if shown.hidden or context.target.audience(draft) == shown:
+        return ()  # a target that shows nothing, or this asset to everybody
+    names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
+    more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
+    return (Loss(TERMS, IN_LISTS, "; ".join((*names, *more))),)
 
 
 def can_close(context: RunContext) -> bool:

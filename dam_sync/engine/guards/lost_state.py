@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
@@ -29,7 +29,7 @@ async def refuse_lost_state(context: RunContext) -> None:
     if not await store.get_meta(IMPORTED) and (await store.get_meta(MARKS_KNOWN) or await store.link_count()):
         return
     until = target_now(context)
-    refuse_marks(context, await _unlinked_marks(context))
+    await refuse_marks(context, await _unlinked_marks(context))
     await known_marks(store, until)
     context.target_looked_through = True
 
@@ -58,10 +58,10 @@ async def _unlinked_marks(context: RunContext) -> int:
     return marked
 
 
-def refuse_marks(context: RunContext, marked: int) -> None:
+async def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        context.tallies.accept(refuse([lost_state(marked)], context.options))
+        await accept(context, refuse([lost_state(marked)], context.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from dam_sync.aio.polling import sleep_looking
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, empty_state, refuse
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, empty_state, refuse
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
@@ -143,7 +143,7 @@ async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     known = await context.store.link_count()
     loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.store))
     if loss.massive:
-        context.tallies.accept(refuse([loss.finding()], context.options))
+        await accept(context, refuse([loss.finding()], context.options))
 
 
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
@@ -172,7 +172,7 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
     if found is None:
         return
     try:
-        context.tallies.accept(refuse([found], context.options))
+        await accept(context, refuse([found], context.options))
     except SafetyStop:
         await context.store.forget_shards(context.run.id)
         raise

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dam_sync.engine.guards.changed_rows import changed_rows
 from dam_sync.engine.guards.clocks import wrong_clock
 from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.identity import changed_identity, use_origin
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
 from dam_sync.engine.run_context import RunContext
@@ -45,7 +45,7 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
         facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
         lost = [finding async for finding in changed_rows(context)]
         found += [*undecided, *lost]
-    context.tallies.accept(refuse(found, context.options))
+    await accept(context, refuse(found, context.options))
     if lost:
         await context.store.accept_rows()
     context.time.accept()
@@ -63,7 +63,7 @@ async def refuse_before_verify(context: RunContext) -> None:
     """Like `refuse_before_run` for a verification, which stores nothing."""
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    context.tallies.accept(refuse(found, context.options))
+    await accept(context, refuse(found, context.options))
     context.time.accept()
     await use_origin(context)
 
@@ -73,7 +73,7 @@ async def refuse_other_services(context: RunContext) -> None:
     nothing."""
     guards: tuple[Guard, ...] = (wrong_clock, changed_identity, emptied_target, changed_rows)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]
-    context.tallies.accept(refuse(found, context.options))
+    await accept(context, refuse(found, context.options))
     context.time.accept()
     await use_origin(context)
 

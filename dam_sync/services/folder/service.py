@@ -20,6 +20,7 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term
+from dam_sync.model.wording import path_hint
 from dam_sync.model.writes import Change
 from dam_sync.services.folder import facts
 from dam_sync.services.folder.api.alike import ComparedFiles
@@ -97,9 +98,9 @@ class FolderService(Service):
         if not root.is_dir():
             if root.exists() or not root.parent.is_dir():
                 wrong = "is not a folder" if root.exists() else "cannot be made: the folder above it is not there"
-                raise ConfigError(f"{root} {wrong}", hint="correct `path` or `base_url`")
+                raise ConfigError(f"{root} {wrong}", hint=path_hint(str(root), "correct `path` or `base_url`"))
             if tenant.read_only:
-                missing = ConfigError(f"{tenant.known_as} is not there", hint=self._begins)
+                missing = ConfigError(f"{tenant.known_as} is not there", hint=path_hint(str(root), self._begins))
                 made = ("the folder is not there yet: the first run makes it",)
                 return Account(
                     tenant.unnamed,

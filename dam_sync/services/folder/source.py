@@ -14,6 +14,7 @@ from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.model.validator import Validator
+from dam_sync.model.wording import path_hint
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.tenant import Tenant
 
@@ -122,7 +123,7 @@ class Reader:
             with suppress(NotFound):
                 return tenant.disk.open(tenant.trash(file.id))
         hint = _FILE if tenant.bag is None else _BAG_FILE
-        raise NotFound(f"the file {place} is not there", hint=hint)
+        raise NotFound(f"the file {place} is not there", hint=path_hint(file.id, hint))
 
 
 class FileStream:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -32,3 +34,24 @@ def test_the_right_command_line_is_named(typed: list[str], hint: str) -> None:
 def test_a_dry_run_of_an_adoption_is_still_an_option() -> None:
     shown = RUNNER.invoke(cli, ["adopt", "missing.yaml", "--dry-run"])
     assert "No such option" not in shown.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "quoted"),
+    [
+        (["check", "My", "Job/job 1.yaml"], "'My Job/job 1.yaml'"),
+        (["run", "--limit", "5", "My", "Job/job", "1.yaml", "--full"], "'My Job/job 1.yaml'"),
+        (["map", "check", "My", "Job/job 1.yaml"], "'My Job/job 1.yaml'"),
+        (["plan", "job.yaml", "-o", "My", "plan.json"], "'My plan.json'"),
+    ],
+)
+def test_a_path_with_spaces_that_the_shell_took_apart_is_put_in_quotes(
+    typed: list[str], quoted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "My Job").mkdir()
+    for name in ("My Job/job 1.yaml", "job.yaml", "My plan.json"):
+        (tmp_path / name).write_text("version: 1\n", encoding="utf-8")
+    shown = RUNNER.invoke(cli, typed, prog_name="dam-sync", env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+    assert shown.exit_code == 2
+    assert f"A path with spaces is written in quotes: {quoted}" in " ".join(shown.output.replace("│", " ").split())

@@ -86,6 +86,7 @@ def test_a_secret_is_read_from_a_file_next_to_the_job(tmp_path: Path) -> None:
     assert resolve_secret(reference(tmp_path, "${file:token.txt}")) == "s3cret"
     assert resolve_secret(f"${{file:{tmp_path}/token.txt}}") == "s3cret"
     assert "No such file" in refused(tmp_path, "${file:none.txt}").message
+    assert refused(tmp_path, r"${file:C:\token.txt}").hint.startswith("folders are separated by / here")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     assert "is not text" in refused(tmp_path, "${file:bytes}").message
 
@@ -170,6 +171,7 @@ def test_a_file_that_every_user_can_read_is_found() -> None:
             folder.chmod(above)
             assert open_secret_file("${file:token}", folder) == (file if found else None), (mode, above)
         assert open_secret_file("${file:none}", folder) is None
+        assert open_secret_file("${file:/}", folder) is None
         assert open_secret_file("${env:HOME}", folder) is None
 
 

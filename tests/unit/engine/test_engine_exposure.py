@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,7 @@ from dam_sync.engine.guards.exposure import (
     as_seen,
     exposure_stop,
     job_line,
+    listed_terms,
     remember_release,
     retry_exposed,
     seen_though_closed,
@@ -29,6 +30,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.service_time import RunTime
+from dam_sync.model.values import Term
 from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
@@ -182,3 +184,43 @@ def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
     draft = Draft(None, "a.jpg", closed=True)
     assert bool(seen_though_closed(context, draft, actual)) == seen
     assert as_seen(context, draft, actual).closed == (not seen)
+
+
+STAFF = Rights(groups=frozenset(("staff",)))
+NEW = [("subjects", Term(label, path=(label,))) for label in ("Secret", "Sea", "Sky", "Rose")]
+
+
+class ShownByGroups:
+    """A target that shows an asset to its groups, and nobody what is closed."""
+
+    def __init__(self, hidden: str = "") -> None:
+        self.hidden = hidden
+
+    def audience(self, draft: Draft) -> Audience:
+        return Audience(hidden="closed" if draft.closed else self.hidden, groups=draft.rights.groups or None)
+
+
+def closed_draft(**given: Any) -> Draft:
+    return replace(Draft(None, "a.jpg"), **given)
+
+
+@pytest.mark.parametrize(
+    ("asset", "draft", "new", "listed"),
+    [
+        ({"rights": STAFF}, {"rights": STAFF}, NEW[:1], "Secret in subjects"),
+        ({"rights": STAFF}, {"closed": True}, NEW, "Secret in subjects; Sea in subjects; Sky in subjects; 1 more"),
+        ({"status": "archived"}, {"closed": True}, NEW[:1], "Secret in subjects"),
+        ({"rights": STAFF}, {"rights": STAFF}, [], ""),
+        ({"rights": STAFF}, {}, NEW, ""),
+        ({}, {"closed": True}, NEW, ""),
+        ({}, {}, NEW, ""),
+    ],
+)
+def test_new_terms_of_an_asset_that_not_everybody_sees_are_named(
+    desk: Desk, asset: dict[str, Any], draft: dict[str, Any], new: list[tuple[str, Term]], listed: str
+) -> None:
+    context, given = desk.session(), replace(Asset(AssetId("1"), Revision("1"), status="published"), **asset)
+    context.target = cast(Any, ShownByGroups())
+    assert [loss.detail for loss in listed_terms(context, given, closed_draft(**draft), new)] == [listed] * bool(listed)
+    context.target = cast(Any, ShownByGroups("it lies in a folder"))
+    assert listed_terms(context, given, closed_draft(**draft), new) == ()

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from dam_sync.engine.guards.drift import refuse_lost_terms
-from dam_sync.engine.guards.finding import GuardFinding, refuse
+from dam_sync.engine.guards.finding import GuardFinding, accept, recall_accepted, refuse
 from dam_sync.engine.guards.identity import changed_identity
 from dam_sync.engine.guards.mass_deletion import (
     FEW,
@@ -298,6 +298,25 @@ async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None
         missing.from_source(AssetId(str(number)))
     with pytest.raises(SafetyStop):
         missing.from_source(AssetId("one more"))
+
+
+async def test_what_one_process_of_a_run_accepted_the_next_one_reports(desk: Desk) -> None:
+    await accept(desk.session, ["the mapping changed"])
+    await accept(desk.session, ["the mapping changed", "the source lost most assets"])
+    resumed = Desk(desk.store)
+    await recall_accepted(resumed.session)
+    assert resumed.tallies.accepted == ["the mapping changed", "the source lost most assets"]
+    other = Desk(desk.store, run=replace(RUN, id=2))
+    await recall_accepted(other.session)
+    assert other.tallies.accepted == []
+
+
+async def test_what_a_verification_continues_over_is_no_note_of_a_run(desk: Desk) -> None:
+    desk.run = replace(RUN, command="verify")
+    await accept(desk.session, ["the mapping changed"])
+    assert desk.tallies.accepted == ["the mapping changed"]
+    await recall_accepted((again := Desk(desk.store)).session)
+    assert again.tallies.accepted == []
 
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dam_sync.mapping.containers import flattened
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement, Revision
+from dam_sync.model.errors import MappingError
 from dam_sync.model.schema import Schema
 from tests.support.libraries.value_strategies import words
 from tests.support.mapping.drafts import tally_of
@@ -51,8 +52,7 @@ def draft(folder: Path, text: str, given_: Asset, to: Schema) -> Drafted:
 def test_every_kind_of_container_is_reached_by_name(tmp_path: Path, kind: str) -> None:
     text = f'placements: {{from: "placements.folder[].path", as: {kind}}}\n'
     drafted = draft(tmp_path, text, asset(("folder", "Press")), target(kinds=[kind]))
-    path = ("/Press",) if kind == "label" else ("Press",)
-    assert drafted.draft.placements == {Placement(kind, path)}
+    assert drafted.draft.placements == {Placement(kind, ("Press",))}
     assert drafted.losses == ()
 
 
@@ -109,11 +109,11 @@ def test_the_number_counts_over_all_field_rules_of_a_kind(tmp_path: Path) -> Non
 
 
 def test_paths_that_become_the_same_container_are_one(tmp_path: Path) -> None:
-    both = frozenset((Placement("folder", ("a", "b")), Placement("folder", ("a / b",))))
+    both = frozenset((Placement("folder", ("a", "b")), Placement("folder", ("a ", " b"))))
     given_ = replace(asset(), placements=both)
     drafted = draft(tmp_path, BOTH, given_, target({"section": 1}, {"section": 1}))
     assert drafted.draft.placements == {Placement("section", ("a / b",))}
-    assert [loss.rule for loss in drafted.losses] == ["flattened"]
+    assert {loss.rule for loss in drafted.losses} == {"flattened"}
 
 
 def test_a_constant_too_many_is_reported_at_its_line(tmp_path: Path) -> None:
@@ -131,11 +131,57 @@ def test_a_path_without_a_name_is_no_container_and_counts_as_dropped(tmp_path: P
     assert tally_of(drafted) == {("placements.folder[]", "dropped"): 1, ("filename", "written"): 1}
 
 
-def test_a_slash_in_the_name_of_a_label_is_no_level(tmp_path: Path) -> None:
-    text = 'placements: {from: "labels[]", as: category}\n'
-    given_ = replace(asset(), placements=frozenset((Placement("label", ("a/b",)), Placement("label", ("c", "d")))))
-    drafted = draft(tmp_path, text, given_, target())
-    assert drafted.draft.placements == {Placement("category", ("a/b",)), Placement("category", ("c", "d"))}
+LABELS = {Placement("label", ("a/b",)), Placement("label", ("c", "d")), Placement("label", (r"e\/f",))}
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("path", ["labels[]", "placements.label[].path"])
+def test_a_slash_in_the_name_of_a_label_is_no_level(tmp_path: Path, path: str, kind: str) -> None:
+    text = f'placements: {{from: "{path}", as: {kind}}}\n'
+    drafted = draft(tmp_path, text, replace(asset(), placements=frozenset(LABELS)), target())
+    assert drafted.draft.placements == {Placement(kind, each.path) for each in LABELS}
+    assert drafted.losses == ()
+
+
+def test_a_text_is_the_name_of_a_label_whatever_it_contains(tmp_path: Path) -> None:
+    text = 'placements: {from: "tags[]", as: label}\n'
+    drafted = draft(tmp_path, text, asset(tags=frozenset(("a/b", r"c\d", " e "))), target())
+    assert drafted.draft.placements == {Placement("label", (name,)) for name in ("a/b", r"c\d", "e")}
+
+
+def test_labels_that_the_target_does_not_add_to_have_their_names_and_no_levels(tmp_path: Path) -> None:
+    text = 'placements: {from: "labels[]", as: label, on_error: drop}\n'
+    listed = frozenset(("a/b", "c / d", "e"))
+    names = ("a/b", "e", "f")
+    placed = frozenset((*(Placement("label", (name,)) for name in names), Placement("label", ("c", "d"))))
+    drafted = draft(tmp_path, text, replace(asset(), placements=placed), target(labels=listed))
+    assert drafted.draft.placements == {Placement("label", ("a/b",)), Placement("label", ("e",))}
+    assert sorted(loss.detail for loss in drafted.losses) == [
+        "“c/d” has 2 levels, and those of the target have no levels: a table of `lookups` can give each its name there",
+        "“f” is not one of the target's",
+    ]
+
+
+def test_a_constant_label_that_the_target_lacks_is_an_error_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(MappingError, match="not in the list"):
+        draft(tmp_path, "placements: {const: z, as: label}\n", asset(), target(labels=frozenset(("e",))))
+    drafted = draft(tmp_path, "placements: {const: a/b, as: label}\n", asset(), target(labels=frozenset(("a/b",))))
+    assert drafted.draft.placements == {Placement("label", ("a/b",))}
+
+
+def test_a_name_with_the_separator_of_joined_levels_is_not_those_levels(tmp_path: Path) -> None:
+    placed = {Placement("folder", path) for path in (("a", "b"), ("a / b",), ("a // b",), ("a", "/ b"), ("a /", "b"))}
+    drafted = draft(tmp_path, BOTH, replace(asset(), placements=frozenset(placed)), target({"section": 1}))
+    names = ("a / b", "a // b", "a /// b", "a / // b", "a // / b")
+    assert drafted.draft.placements == {Placement("section", (name,)) for name in names}
+
+
+def test_a_name_stays_where_the_source_has_no_more_levels_than_the_target(tmp_path: Path) -> None:
+    source = replace(ANYTHING, container_depth={"collection": 1})
+    given_ = replace(asset(), placements=frozenset((Placement("collection", ("a / b",)),)))
+    drafted = compiled(tmp_path, LEAST + BOTH, source, target({"section": 1, "collection": 1})).draft(given_, "m", {})
+    assert drafted.draft.placements == {Placement("collection", ("a / b",))}
+    assert drafted.losses == ()
 
 
 def test_what_the_source_does_not_return_is_among_the_losses(tmp_path: Path) -> None:
@@ -144,11 +190,30 @@ def test_what_the_source_does_not_return_is_among_the_losses(tmp_path: Path) -> 
     assert drafted.losses == (loss,)
 
 
-@given(st.lists(st.text(max_size=5), max_size=6), st.integers(0, 4))
+@given(st.lists(st.text("ab:;,", max_size=5), max_size=6), st.integers(0, 4))
 def test_flattening_keeps_the_names_and_the_depth(path: list[str], depth: int) -> None:
     flat = flattened(path, depth)
     assert len(flat) <= max(depth, 1) or not path
     assert " / ".join(flat) == " / ".join(path)
+
+
+SEPARATORS = ("/", "\\", " / ", "//", ":", ";", ",", "|", "%2F", ".", "~", "\n", "a", "b")
+odd_names = st.lists(st.sampled_from(SEPARATORS), min_size=1, max_size=4).map("".join).filter(str.strip).map(str.strip)
+odd_paths = st.lists(odd_names, min_size=1, max_size=4).map(tuple)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.frozensets(odd_paths, min_size=2, max_size=8), st.integers(1, 5), st.sampled_from(ALL))
+def test_different_containers_of_a_kind_stay_different_whatever_their_names_contain(
+    tmp_path: Path, paths: frozenset[tuple[str, ...]], depth: int, kind: str
+) -> None:
+    to = target({"category": depth, "collection": depth})
+    for line, as_kind in ((kind, "category"), (kind, "collection"), ("label", "label"), ("folder", "folder")):
+        text = f'placements: {{from: "placements.{line}[].path", as: {as_kind}}}\n'
+        given_ = replace(asset(), placements=frozenset(Placement(line, path) for path in paths))
+        made = draft(tmp_path, text, given_, to).draft.placements
+        assert len(made) == len(paths)
+        assert as_kind in to.container_depth or {each.path for each in made} == paths
 
 
 placed = st.builds(

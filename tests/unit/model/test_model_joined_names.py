@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import Placement, path_text
-from dam_sync.model.joined_names import escaped, joined, parted, unescaped
+from dam_sync.model.joined_names import escaped, joined, parted, spaced, unescaped
 
 SEPARATORS = "/;:\n\0\t|,> "
+TRIMMED = st.lists(st.text("a/ ", min_size=1).map(str.strip).filter(bool), min_size=1, max_size=4)
 NAMES = st.lists(st.text(alphabet=st.sampled_from("ab\\" + SEPARATORS)), min_size=1, max_size=5)
 
 
@@ -21,6 +22,26 @@ def test_what_is_joined_is_parted_the_same(names: list[str], separator: str) -> 
 @given(NAMES, NAMES, st.sampled_from(SEPARATORS))
 def test_other_names_give_another_text(one: list[str], other: list[str], separator: str) -> None:
     assert (joined(one, separator) == joined(other, separator)) == (one == other)
+
+
+@given(TRIMMED, TRIMMED)
+def test_other_names_give_another_name_that_people_read(one: list[str], other: list[str]) -> None:
+    assert (spaced(one) == spaced(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (("b", "c"), "b / c"),
+        (("b / c",), "b // c"),
+        (("b // c", "d"), "b /// c / d"),
+        (("b /", "/ c"), "b // / // c"),
+        (("b/c", r"d\e"), r"b/c / d\e"),
+        (("/",), "//"),
+    ],
+)
+def test_slashes_of_a_name_that_look_like_a_separator_get_one_more(names: tuple[str, ...], text: str) -> None:
+    assert spaced(names) == text
 
 
 @given(st.text(alphabet="ab\\[{"))

@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.model.wording import against_ours, agreed, bytes_text, counted, the_first, timestamp_text
+from dam_sync.model.wording import against_ours, agreed, bytes_text, counted, path_hint, the_first, timestamp_text
+
+ESCAPES = "between double quotes \\n and \\t are a line break and a tab: write the path with /"
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,21 @@ def test_sizes_and_timestamps_are_short() -> None:
     ]
     assert timestamp_text("2026-06-01T10:00:00.123Z") == "2026-06-01T10:00:00Z"
     assert timestamp_text("took 1.5 s") == "took 1.5 s"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("jobs/museum.yaml", "correct it"),
+        ("Œuvres d'art/museum (2).yaml", "correct it"),
+        (r"C:\jobs\museum.yaml", "folders are separated by / here, not by \\; correct it"),
+        ("“museum.yaml”", "the curly quotes count as a part of the name: write straight ones, or none; correct it"),
+        ("C:\new\table.yaml", f"{ESCAPES}; correct it"),
+        ("$HOME/museum.yaml", "variables are not expanded in paths: write the path itself; correct it"),
+        ("${JOBS}/museum.yaml", "variables are not expanded in paths: write the path itself; correct it"),
+        ("%USERPROFILE%/museum.yaml", "variables are not expanded in paths: write the path itself; correct it"),
+        ("50%/museum$.yaml", "correct it"),
+    ],
+)
+def test_what_is_odd_about_a_path_comes_before_the_usual_hint(path: str, hint: str) -> None:
+    assert path_hint(path, "correct it") == hint
