@@ -17,7 +17,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import ROLLBACK
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class GoneAsset:
 class Standing:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
     corrections: how many values people gave; refused: why the last run did nothing, if none began since;
-    tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number."""
+    tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number;
+    waiting: what that waits for, if it takes long."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -85,6 +86,7 @@ class Standing:
     tenants: Mapping[str, str]
     refused: Json = None
     phase: Json = None
+    waiting: Json = None
 
 
 def standing_of(where: Path | str) -> Standing | None:
@@ -111,6 +113,7 @@ def _standing(raw: sqlite3.Connection) -> Standing:
         tenants={side: str(known) for side in SIDES if (known := _noted(raw, tenant_key(side))) is not None},
         refused=_noted(raw, REFUSED_RUN),
         phase=_noted(raw, PHASE),
+        waiting=_noted(raw, WAITING),
     )
 
 
