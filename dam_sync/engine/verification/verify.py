@@ -52,6 +52,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.name_bounds import within_bounds
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.model.waits import INDEX
@@ -395,7 +396,7 @@ class Verifier:
             return Judgement("gone_at_source")
         if asset.status == TRASH:
             return Judgement("gone_at_source")
-        asset = await self._with_members("source", context.source, asset)
+        asset = within_bounds(await self._with_members("source", context.source, asset))
         actual = await self._with_members("target", context.target, actual)
         return await self._compare(link, asset, actual)
 
