@@ -74,8 +74,8 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[Records
         if not path.resolve().is_relative_to(folder.resolve()):
             outside = f"{name} is not in the folder of the mapping file"
             raise TableFault(f"{outside}; tables are read from there and below it")
-        text = bounded_file(path, LARGEST_TABLE).decode("utf-8-sig")
-        reader = records_of(io.StringIO(text, newline=""))
+        lines = io.TextIOWrapper(io.BytesIO(bounded_file(path, LARGEST_TABLE)), "utf-8-sig", newline="")
+        reader = records_of(lines)
         _check_columns(reader.columns, path.name, columns)
         yield reader
     except FileNotFoundError:
@@ -106,9 +106,10 @@ def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> N
 
 
 def _rows(reader: Records, path: Path, key: str, value: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found, alike = dict[str, str](), dict[str, str]()  # many keys have the same value, which is kept once
     for row in reader:
         left, right = folded(row[key] or ""), (row[value] or "").strip()
+        right = alike.setdefault(right, right)
         if not left:
             continue
         if found.setdefault(left, right) != right:
