@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import TypeVar
 
 from dam_sync.model.clock import Clock
+from dam_sync.model.waits import waiting
 
 T = TypeVar("T")
 
@@ -20,26 +21,37 @@ async def poll_until(
     ask: Callable[[], Awaitable[T | None]],
     seconds: float,
     pauses: Sequence[float],
+    what: str,
+    side: str = "target",
     *,
     delay: float = 0.0,
     look: Callable[[], None] | None = None,
 ) -> T | None:
     """The first result that is not None, or None after `seconds`; the last attempt is made when time is up.
 
-    pauses: the waits between attempts, the last one repeated. delay: the wait before the first attempt. look: called
-    every `LOOK_SECONDS` while it waits. Errors raised by `ask` or `look` end the polling.
+    pauses: the waits between attempts, the last one repeated. what: is waited for, see `model.waits.waiting`. delay:
+    the wait before the first attempt. look: called every `LOOK_SECONDS` while it waits. Errors raised by `ask` or
+    `look` end the polling.
     """
     end = clock.monotonic() + seconds
-    waits = chain(pauses, repeat(pauses[-1]))
-    if delay > 0:
-        await sleep_looking(clock, min(delay, seconds), look)
-    while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
-        await sleep_looking(clock, min(next(waits), left), look)
+    rest = chain(pauses, repeat(pauses[-1]))
+    with waiting(clock, seconds, what, side):
+        if delay > 0:
+            await _slept(clock, min(delay, seconds), look)
+        while (result := await ask()) is None and (left := end - clock.monotonic()) > 0:
+            await _slept(clock, min(next(rest), left), look)
     return result
 
 
-async def sleep_looking(clock: Clock, seconds: float, look: Callable[[], None] | None) -> None:
-    """Sleep so long, unless `look`, called every `LOOK_SECONDS`, raises."""
+async def sleep_looking(
+    clock: Clock, seconds: float, look: Callable[[], None] | None, what: str, side: str = "target"
+) -> None:
+    """Sleep so long, unless `look`, called every `LOOK_SECONDS`, raises. what: see `model.waits.waiting`."""
+    with waiting(clock, seconds, what, side):
+        await _slept(clock, seconds, look)
+
+
+async def _slept(clock: Clock, seconds: float, look: Callable[[], None] | None) -> None:
     while look is not None and seconds > LOOK_SECONDS:
         look()
         await clock.sleep(LOOK_SECONDS)

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.waits import sleep_for
 
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ class Proven:
                 return True
             shown = await look()
             if not shown and patient and form not in self._failed:
-                await self._clock.sleep(LOOK_AGAIN)
+                await sleep_for(self._clock, LOOK_AGAIN, "the effect of a call")
                 shown = await look()
             if shown:
                 self._proven.add(form)

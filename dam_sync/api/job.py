@@ -18,6 +18,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.waits import showing
 from dam_sync.services import discover
 
 if TYPE_CHECKING:
@@ -280,7 +281,8 @@ class Job:
             async with anyio.create_task_group() as group:
                 if progress is not None:
                     group.start_soon(_report_progress, progress, snapshot, given.clock)
-                result = await work(self._config, given)
+                with showing(given.progress.waits):
+                    result = await work(self._config, given)
                 group.cancel_scope.cancel()
         except (StopRequested, BaseExceptionGroup) as error:
             raise cause_of(error) from error

@@ -13,14 +13,16 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.waits import note_text
 from dam_sync.report.sentences import about_writer
 from dam_sync.store.file.lock_holder import process_exists
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, plan_key, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, plan_key, tenant_key
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.standing import (
     DELETIONS,
     DONE,
     MAINTENANCE,
+    RUNNING,
     SIDES,
     GoneAsset,
     Standing,
@@ -61,6 +63,7 @@ async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dic
         **_notes(job, standing, waves.pop("former", ())),
         "now": now,
         **_phase(standing, rows),
+        **_waiting(standing, rows),
         "runs": rows,
         **_stopped(standing, rows),
         **waves,
@@ -109,6 +112,14 @@ def _phase(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, A
     return {"phase": {**kept, "listed": listed, "completed": listed - standing.tally.get("open", 0)}}
 
 
+def _waiting(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the run under way waits for, if that takes long; nothing of one that ended."""
+    kept, last = standing.waiting, rows[0] if rows else None
+    if not kept or last is None or last["run"] != kept["run"] or last["result"] != RUNNING:
+        return {}
+    return {"waiting": {**kept, "text": note_text(kept)}}
+
+
 async def _standing(job: JobConfig, clock: Clock) -> Standing:
     if job.state_on_server:
         async with existing_store(job, clock, read_only=True) as store:
@@ -137,6 +148,7 @@ async def _standing_in(store: SqlStore) -> Standing:
         refused=await store.get_meta(REFUSED_RUN),
         phase=await store.get_meta(PHASE),
         planned=last is not None and await store.get_meta(plan_key(last)) is not None,
+        waiting=await store.get_meta(WAITING),
     )
 
 

@@ -47,6 +47,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json
+from dam_sync.model.waits import sleep_for
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.html import render_html
@@ -81,7 +82,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         run, options = await _begun(store, job, options), await counting(store, options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the services
-                await options.clock.sleep(RESUME_PAUSE)
+                await sleep_for(options.clock, RESUME_PAUSE, "calls of the stopped process to be counted no more")
             workers, options = await stack.enter_async_context(workers_of(options))
             opened = await _connected(stack, store, run, job, options)
             refuse_unmarked(opened.crosswalk)

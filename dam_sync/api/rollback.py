@@ -34,6 +34,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json, instant_text
+from dam_sync.model.waits import sleep_for
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report import sentences
 from dam_sync.report.rollback import RollbackReport
@@ -90,7 +91,7 @@ class _Undoing:
         self.context = context = run_context_of(self.opened, self.store, run, self.options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
-                await self.options.clock.sleep(RESUME_PAUSE)
+                await sleep_for(self.options.clock, RESUME_PAUSE, "calls of the stopped process to be counted no more")
             await recall_accepted(context)
             await refuse_other_services(context)
             whole, self.linked = await self._is_whole(), await self.store.link_count()

@@ -11,6 +11,7 @@ from typing import Any
 from dam_sync.model.errors import StopRequested, Transient, first_cause
 from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import COMPARING, MATCHING, MOVING, PLANNING, RunOptions
+from dam_sync.model.waits import showing
 from dam_sync.report.terminal import duration
 
 WITH_ASSETS = frozenset({MOVING, PLANNING, COMPARING, MATCHING})
@@ -50,7 +51,8 @@ def run_async(
         handlers = {name: partial(on_signal, name) for name in SIGNALS}
         _handle(handlers if on_hangup is None else {**handlers, "SIGHUP": on_hangup})
         try:
-            return await act(options)
+            with showing(options.progress.waits):
+                return await act(options)
         except asyncio.CancelledError:
             by = received[-1] if received else ""
             if repeats:
@@ -82,8 +84,8 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
     began = options.clock.monotonic()
 
     def snapshot() -> Mapping[str, Any]:
-        progress = options.progress
-        elapsed = max(0.001, options.clock.monotonic() - began)
+        progress, now = options.progress, options.clock.monotonic()
+        elapsed, wait = max(0.001, now - began), progress.waits.longest(now)
         source, target = progress.source_calls(), progress.target_calls()
         expected = progress.foreseen
         still = (expected or 0) - progress.done
@@ -99,7 +101,8 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
             "rate": (source + target) / elapsed,
             "parked": progress.parked,
             "left": left,
-            "looking": progress.looking[0] if options.clock.monotonic() < progress.looking[1] else "",
+            "looking": progress.looking[0] if now < progress.looking[1] else "",
+            "waiting": None if wait is None else wait.as_json(now),
             "waits": progress.outage.is_on,
         }
 

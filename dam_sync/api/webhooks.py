@@ -20,6 +20,7 @@ from dam_sync.model.errors import ConfigError, ContractBroken, Transient, Unsupp
 from dam_sync.model.limits import Pace
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
+from dam_sync.model.waits import waiting
 from dam_sync.model.webhooks import Delivery, Endpoint, Hint
 from dam_sync.store.hints import Receipt
 from dam_sync.store.note_keys import SUBSCRIPTIONS
@@ -117,11 +118,12 @@ class JobWebhooks:
         began = self._options.clock.now()
         if not await self._service.send_test(self._endpoint):
             return None
-        while (waited := (self._options.clock.now() - began).total_seconds()) < TEST_SECONDS:
-            async with self._state() as store:
-                if await store.deliveries_since(began):
-                    return waited
-            await self._options.clock.sleep(LOOK_SECONDS)
+        with waiting(self._options.clock, TEST_SECONDS, "a test delivery", "source"):
+            while (waited := (self._options.clock.now() - began).total_seconds()) < TEST_SECONDS:
+                async with self._state() as store:
+                    if await store.deliveries_since(began):
+                        return waited
+                await self._options.clock.sleep(LOOK_SECONDS)
         raise Transient(f"the URL works from here, but no test delivery arrived within {TEST_SECONDS:.0f} s")
 
     async def close(self) -> None:

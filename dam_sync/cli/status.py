@@ -110,6 +110,8 @@ def _show(output: Output, job: Path, data: Mapping[str, Any]) -> None:
     now = [(NOW.get(str(key), str(key)), timestamp_text(str(value))) for key, value in data["now"].items()]
     if phase := data.get("phase"):
         moved = f"{phase['completed']:,} of {counted(phase['listed'], 'listed asset')} completed"
+        if waiting := data.get("waiting"):
+            now.insert(0, ("waiting", waiting["text"]))
         now.insert(0, ("phase", f"{phase['phase']}, since {timestamp_text(phase['since'])}; {moved}"))
     output.table(f"Job {data['job']}", ("", ""), now)
     rows = [tuple(timestamp_text(str(row[key])) for key in RUN) for row in data["runs"]]

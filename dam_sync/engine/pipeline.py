@@ -15,12 +15,14 @@ from dam_sync.engine.asset_labels import labels_of, name_of
 from dam_sync.engine.call_budget import RunBudget
 from dam_sync.engine.error_policy import ParkAsset, ReleaseAsset, RestartAsset, RetryAsset, StopRun, react
 from dam_sync.engine.guards.parking import ParkingMonitor
+from dam_sync.engine.held_assets import HeldAssets
 from dam_sync.engine.retrying import with_limit
 from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Disposition, StillFetching, StopRequested, WorkerLost
+from dam_sync.model.waits import Wait, current_waits
 from dam_sync.model.wording import counted
 from dam_sync.store.rows import Outcome, Work
 
@@ -48,8 +50,10 @@ class Pipeline:
     parking: ParkingMonitor = field(init=False)
     budget: RunBudget = field(init=False)
     in_hand: dict[AssetId, Work] = field(default_factory=dict)
+    held: HeldAssets = field(default_factory=HeldAssets)
     moved: asyncio.Event = field(default_factory=asyncio.Event)  # set when work was put back, or none is in hand
     due: list[float] = field(default_factory=list)  # when what was put back can be claimed
+    idle: Wait | None = None  # while nothing else is done
 
     def __post_init__(self) -> None:
         self.parking = ParkingMonitor(self.context)
@@ -69,6 +73,7 @@ class Pipeline:
                 belt.start(self._draft, reading, ready)
                 for _ in range(context.writers):
                     belt.start(self._write, ready)
+            self._note_idle(idle=False)
             for keeper in keepers:
                 keeper.cancel()
         if context.used_up is not None:
@@ -93,6 +98,7 @@ class Pipeline:
             crawled = self.crawled.is_set()
             works = await context.store.claim(context.run.id, self._room(), LEASE, self.in_hand)
             self.claimed += len(works)
+            self._note_idle(idle=not works and not self.in_hand)
             await self.worker.read_ahead(works)
             for work in works:
                 self.in_hand[work.asset] = work
@@ -104,6 +110,16 @@ class Pipeline:
             else:
                 pause = POLL_SECONDS / 2
         await reading.put(None)
+
+    def _note_idle(self, *, idle: bool) -> None:
+        """Show that nothing is done before an asset that was put back is tried again."""
+        if idle == (self.idle is not None):
+            return
+        if self.idle is not None:
+            current_waits().end(self.idle)
+            self.idle = None
+        elif (latest := max(self.due, default=0.0)) > (now := self.context.clock.monotonic()):
+            self.idle = current_waits().begin("another attempt of an asset", "", now, latest)
 
     async def _pause(self, seconds: float) -> float:
         """Wait so long before the next look for work, unless there may be some earlier. Returns how long the next one
@@ -136,8 +152,9 @@ class Pipeline:
         return context.ends
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
-        async with gate:
+        async with gate, self.held.reading():
             item = await self.worker.read(work)
+            self.held.keep(work.asset, item.asset if isinstance(item, ReadAsset) else None)
             return await self._after_failure(item) if isinstance(item, Failed) else item
 
     async def _draft(self, reading: Reading, ready: Ready) -> None:
@@ -173,14 +190,18 @@ class Pipeline:
 
     async def _release(self, work: Work) -> None:
         """Release an item that this run will not start."""
-        self.in_hand.pop(work.asset, None)
+        self._drop(work)
         await self.context.store.release([work])
         self.moved.set()
 
     def _let_go(self, work: Work) -> None:
-        self.in_hand.pop(work.asset, None)
+        self._drop(work)
         if not self.in_hand:
             self.moved.set()
+
+    def _drop(self, work: Work) -> None:
+        self.in_hand.pop(work.asset, None)
+        self.held.drop(work.asset)
 
     async def _complete(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
@@ -225,13 +246,13 @@ class Pipeline:
                 log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
                 return Concluded(work, outcome, failed.asset)
             case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
-                self.in_hand.pop(work.asset, None)
+                self._drop(work)
                 await self._complete(work, self._described(outcome, work.payload))
                 self.moved.set()
                 return None
 
     async def _put_back(self, work: Work, after_s: float) -> None:
-        self.in_hand.pop(work.asset, None)
+        self._drop(work)
         await self.context.store.retry(work, after_s)
         self.due.append(self.context.clock.monotonic() + after_s)
         self.moved.set()

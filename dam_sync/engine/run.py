@@ -46,6 +46,7 @@ from dam_sync.model.errors import ConfigError, NotFound, StopRequested, Truncate
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import UNREAD_CONTAINERS, WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
@@ -132,7 +133,7 @@ async def _wait_for_index(context: RunContext) -> None:
     left = await context.lag_left()
     if left > 0:
         await context.enter(WAITING.format(left))
-        await sleep_looking(context.clock, left, context.refuse_stopped)
+        await sleep_looking(context.clock, left, context.refuse_stopped, INDEX)
 
 
 async def _announce_interrupted(context: RunContext) -> None:

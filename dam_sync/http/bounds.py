@@ -23,4 +23,5 @@ LONGEST_URL: Final = 16 * KIB  # characters; signed links have up to 4,000
 CONNECT_SECONDS: Final = 10.0
 READ_SECONDS: Final = 60.0  # until the head of a response is complete, and again until its body is
 WRITE_SECONDS: Final = 60.0  # for one block of a request body
+INTERIM: Final = 100  # responses of 1xx before one that counts; RFC 9110, 15.2, allows any number
 SLOWEST: Final = 1 * KIB  # bytes per second of a download, averaged over READ_SECONDS

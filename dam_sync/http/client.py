@@ -10,6 +10,7 @@ from typing import Final
 
 import httpx
 import structlog
+from tenacity import AsyncRetrying
 
 from dam_sync.http.auth.base import RENEWALS, Authenticator, HeaderAuth, TokenRequester, put_credential
 from dam_sync.http.bounds import LARGEST_REPLY
@@ -24,13 +25,14 @@ from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.patience import Patience
 from dam_sync.http.request_body import RequestBody
-from dam_sync.http.retry import READINGS, UnreadableResponse, is_unreadable, refuse_page, retrying
+from dam_sync.http.retry import READINGS, Garbled, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream
 from dam_sync.http.urls import BaseUrls, ResolvedUrl, has_signed_headers, is_absolute, refusal_of
 from dam_sync.model.errors import ContractBroken, DamSyncError, Rejected, Transient, Unsupported
 from dam_sync.model.journal import results_durable
 from dam_sync.model.limits import MeasuredPace, MonthlyAllowance
 from dam_sync.model.validator import NO_VALIDATOR, Validator
+from dam_sync.model.waits import ASKED, sleep_for
 
 __all__ = ["Client", "ClientConfig", "FormPart", "HttpStream", "Request", "Response"]
 
@@ -60,9 +62,6 @@ class Client:
         self._config = config
         self._base_urls = BaseUrls(config.bases)
         self._dispatcher = RequestDispatcher(config)
-        self._retrying = {
-            again: retrying(again, config.attempts, config.clock, self._log_retry) for again in (True, False)
-        }
         self._announced = -_LONG  # until when a pause was reported
         if isinstance(config.auth, TokenRequester):
             config.auth.attach(self._without_credential)
@@ -126,7 +125,7 @@ class Client:
         try:
             await self._admit(request)
             more = {"accept-encoding": "identity", **ranged}
-            prepared = prepared_request(request, self._config.clock.token, more, whole=False)
+            prepared = self._prepare(request, more, whole=False)
             response = await self._repeated(request, await self._resolved(request), prepared, self._config.auth)
             try:
                 return HttpStream(response, offset, self._dispatcher, lambda problem: self._within(problem, request))
@@ -181,7 +180,7 @@ class Client:
             return await self._once(request, resolved, prepared, auth)
         except Transient as problem:
             failed: Transient | None = problem
-        read = int(isinstance(failed, UnreadableResponse))
+        read = int(isinstance(failed, Garbled))
 
         async def again() -> RawResponse:
             """Begins with the attempt that failed, because the state of a repetition costs more than most calls."""
@@ -191,13 +190,13 @@ class Client:
                 raise first
             try:
                 return await self._once(request, resolved, prepared, auth)
-            except UnreadableResponse as garbled:
+            except Garbled as garbled:
                 read += 1
                 garbled.is_last = read >= READINGS
                 raise
 
         try:
-            response: RawResponse = await self._retrying[request.retryable](again)
+            response: RawResponse = await self._retrying(request)(again)
         except UnreadableResponse as garbled:
             return garbled.response
         return response
@@ -298,15 +297,19 @@ class Client:
         )
         raise error_for(self._config.rules, refusal)
 
-    def _prepare(self, request: Request) -> PreparedRequest:
-        prepared = prepared_request(request, self._config.clock.token)
-        if self._config.patience is None or callable(prepared.body):
-            return prepared
-        return replace(prepared, patience=Patience(max(self._config.patience, self._known_to_take(request))))
+    def _prepare(
+        self, request: Request, more: Mapping[str, str] | None = None, *, whole: bool = True
+    ) -> PreparedRequest:
+        config = self._config
+        seconds = max(config.patience, self._known_to_take(request))
+        patience = Patience(seconds, request.operation, config.side or config.service, config.clock)
+        return prepared_request(request, patience, config.clock.token, more, whole=whole)
 
     def _known_to_take(self, request: Request) -> float:
         """Seconds that a service that responded before may take for this call."""
-        return 0.0 if not self._dispatcher.responses else request.timeout or 0.0
+        if not self._dispatcher.responses or request.timeout is None:
+            return 0.0
+        return self._config.connect_seconds + request.timeout
 
     async def _admit(self, request: Request) -> None:
         """Raises ContractBroken for a write of a client that only reads. Others wait for the journal first: their
@@ -333,6 +336,20 @@ class Client:
 
     def _within(self, problem: DamSyncError, request: Request) -> DamSyncError:
         return problem.within(service=self._config.service, operation=request.operation, asset=request.asset)
+
+    def _retrying(self, request: Request) -> AsyncRetrying:
+        config, asked = self._config, False
+
+        def before(problem: Transient, seconds: float) -> None:
+            nonlocal asked
+            asked = problem.retry_after is not None
+            self._log_retry(problem, seconds)
+
+        async def sleep(seconds: float) -> None:
+            what = f"{ASKED}, before {request.operation}" if asked else f"another attempt of {request.operation}"
+            await sleep_for(config.clock, seconds, what, config.side or config.service)
+
+        return retrying(request.retryable, config.attempts, config.clock, sleep, before)
 
     def _log_retry(self, problem: Transient, seconds: float) -> None:
         _log.info("call.repeated", service=self._config.service, problem=str(problem), wait=round(seconds, 3))

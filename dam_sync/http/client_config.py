@@ -16,7 +16,7 @@ from dam_sync.http.retry import RetryAfter, standard
 from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.limits import Pace
+from dam_sync.model.limits import QUESTION_SECONDS, Pace
 from dam_sync.model.service_time import RunTime
 
 ATTEMPTS = 6
@@ -50,7 +50,7 @@ class ClientConfig:
     transport: httpx.AsyncBaseTransport | None = None
     connect_seconds: float = CONNECT_SECONDS
     attempts: int = ATTEMPTS
-    patience: float | None = None
+    patience: float = QUESTION_SECONDS
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     rate: CredentialRate | None = None
     calls_per_day: int | None = None
@@ -78,7 +78,7 @@ class ClientConfig:
             max_calls=context.max_calls,
             may_write=context.may_write,
             attempts=context.attempts or ATTEMPTS,
-            patience=context.patience,
+            patience=context.patience or QUESTION_SECONDS,
             rate=context.rate,
             calls_per_day=context.calls_per_day,
             processes=context.processes,

@@ -51,12 +51,12 @@ class PreparedRequest:
 
     operation: str
     method: str
+    patience: Patience
     headers: Mapping[str, str] = field(repr=False)
     body: Body = field(default=None, repr=False)
     size: int | None = None
     whole: bool = True
     read_seconds: float = READ_SECONDS
-    patience: Patience | None = None
     asset: str = ""
 
     def elsewhere(self) -> PreparedRequest:
@@ -65,7 +65,12 @@ class PreparedRequest:
 
 
 def prepared_request(
-    request: Request, token: Callable[[], str], more: Mapping[str, str] | None = None, *, whole: bool = True
+    request: Request,
+    patience: Patience,
+    token: Callable[[], str],
+    more: Mapping[str, str] | None = None,
+    *,
+    whole: bool = True,
 ) -> PreparedRequest:
     """`token` becomes the boundary of a form; `more` headers replace those of the request. Raises InvalidValue for a
     value that cannot be sent as JSON or in a header."""
@@ -82,7 +87,9 @@ def prepared_request(
             raise InvalidValue(f"the header {name} cannot hold {text[:40]!r}")
     headers = {name: text for name, text in headers.items() if text}
     seconds = READ_SECONDS if request.timeout is None else request.timeout
-    return PreparedRequest(request.operation, request.method, headers, body, size, whole, seconds, asset=request.asset)
+    return PreparedRequest(
+        request.operation, request.method, patience, headers, body, size, whole, seconds, asset=request.asset
+    )
 
 
 def _request_id(response: RawResponse) -> str | None:
@@ -95,7 +102,8 @@ class RequestDispatcher:
     def __init__(self, config: ClientConfig) -> None:
         self._all_calls, self._processes = config.max_calls, config.processes
         config = config.own_part
-        self._clock = config.clock
+        self._clock = self.clock = config.clock
+        self.side = config.side or config.service
         self.transport = direct(config.transport or NetworkTransport())
         self._is_own = config.transport is None
         self._connect_seconds = config.connect_seconds
@@ -116,10 +124,10 @@ class RequestDispatcher:
             self._api.limit = self._learned.limit
         self._gate: ConcurrencyLimiter | SharedConcurrency = self._api
         if self._learned is None and self._rate.permits is not None:
-            self._gate = SharedConcurrency(self._api, self._rate.permits, config.clock)
+            self._gate = SharedConcurrency(self._api, self._rate.permits, config.clock, self.side)
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
-        self.bandwidth = BandwidthLimiter(config.bandwidth, config.clock)
+        self.bandwidth = BandwidthLimiter(config.bandwidth, config.clock, self.side)
         self.calls: Counter[str] = Counter()
         self.sent = 0
         self.responses = 0
@@ -144,8 +152,8 @@ class RequestDispatcher:
             number, began = self.sent if resolved.api else self.storage_calls + 1, self._clock.monotonic()
             try:
                 answered = self._answered(outgoing, permit, whole=prepared.whole)
-                patience = prepared.patience
-                response = await (answered if patience is None else patience.bounds(answered, resolved.host))
+                longest = _longest(outgoing, whole=prepared.whole)
+                response = await prepared.patience.bounds(answered, resolved.host, longest)
                 if response.body:
                     await self.bandwidth.pass_on(len(response.body))
             except Transient as problem:
@@ -237,7 +245,7 @@ class RequestDispatcher:
 
     async def _permit(self) -> Permit:
         """One of the rate limit. Raises StopRequested beyond `max_calls`."""
-        permit = await self._limiter.take()
+        permit = await self._limiter.take(self.side)
         if self._max_calls is not None and self.sent >= self._max_calls:
             part = f", of which each of {self._processes} processes may send {self._max_calls}"
             raise StopRequested(
@@ -308,11 +316,14 @@ class RequestDispatcher:
         body: bytes | RequestBody | None = None if callable(given) else given
         if callable(given):
             body = RequestBody(self._metered(given) if self.bandwidth.limited else given, prepared.size or 0)
+            body.on_block = prepared.patience.moved
         try:
             url = sendable(resolved.url, headers)
         except FAILURES as problem:
             raise failure(problem, resolved.host) from None
         connect, read = self._connect_seconds, prepared.read_seconds
+        if isinstance(body, RequestBody):
+            read = prepared.patience.share(read)
         return OutgoingRequest(prepared.method, url, resolved.origin, headers, body, connect, read, resolved.networks)
 
     def _metered(self, source: BodyFactory) -> BodyFactory:
@@ -322,6 +333,14 @@ class RequestDispatcher:
                 yield block
 
         return blocks
+
+
+def _longest(outgoing: OutgoingRequest, *, whole: bool) -> float:
+    """Seconds after which an attempt ends by itself: zero for a body with a source, which may take long to be sent, and
+    bounds how long it stands still."""
+    if isinstance(outgoing.body, RequestBody):
+        return 0.0
+    return outgoing.connect_seconds + outgoing.read_seconds * (2 if whole else 1)
 
 
 def _body_of(request: Request, headers: dict[str, str], token: Callable[[], str]) -> tuple[Body, int | None]:

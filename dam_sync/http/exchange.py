@@ -152,7 +152,8 @@ class _ReadRate:
         """The next block. Raises Transient if too little arrived within the timeout."""
         clock = asyncio.get_running_loop().time
         began = clock()
-        block = await arriving
+        async with asyncio.timeout(self._window):  # what frames a body may arrive for ever, without a byte of it
+            block = await arriving
         self._waited += clock() - began
         self._received += len(block or b"")
         if self._waited >= self._window:

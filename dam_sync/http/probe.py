@@ -23,6 +23,7 @@ from dam_sync.http.urls import InvalidUrl, canonical_url
 from dam_sync.model.clock import Clock
 from dam_sync.model.hosts import is_loopback
 from dam_sync.model.ports import Transport
+from dam_sync.model.waits import sleep_for
 
 HOPS = 5  # redirects that are followed
 SECONDS = 15.0  # of one request
@@ -156,7 +157,7 @@ class LinkProbe:
     async def _pause(self) -> None:
         now = self.clock.monotonic()
         self._next = max(self._next, now) + PAUSE
-        await self.clock.sleep(max(0.0, self._next - PAUSE - now))
+        await sleep_for(self.clock, self._next - PAUSE - now, "the next link")
 
     def _transport(self) -> Any:
         if self.transport is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import cast
 
 import httpx
@@ -24,6 +24,7 @@ class RequestBody(httpx.AsyncByteStream):
         self._head_seconds = 0.0
         self.problem: Exception | None = None
         self.deadline: asyncio.Timeout | None = None
+        self.on_block: Callable[[], None] = lambda: None  # called whenever the body moves
 
     def begin(self, deadline: asyncio.Timeout, head_seconds: float) -> None:
         """Send it within this deadline; after its last block, the head of the response has this many seconds."""
@@ -58,6 +59,7 @@ class RequestBody(httpx.AsyncByteStream):
 
     def _within(self, seconds: float | None) -> None:
         """Cancel the request unless it makes progress within this many seconds."""
+        self.on_block()
         if self.deadline is not None and not self.deadline.expired():
             now = asyncio.get_running_loop().time()
             self.deadline.reschedule(None if seconds is None else now + seconds)

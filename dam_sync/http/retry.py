@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
@@ -27,14 +27,18 @@ READINGS = 3  # of a response that cannot be read, however many attempts failed 
 MOST_ASKED = 31 * 86_400.0  # what a longer pause, which cannot be meant, is taken for
 
 
-class UnreadableResponse(Transient):
-    """A success whose body does not match its content type; retried a few times, then returned to the caller. is_last:
-    not retried."""
+class Garbled(Transient):
+    """A success that says nothing about the request. is_last: it is not retried."""
+
+    is_last = False
+
+
+class UnreadableResponse(Garbled):
+    """A read whose body does not match its content type; retried a few times, then returned to the caller."""
 
     def __init__(self, response: RawResponse) -> None:
         super().__init__("the response cannot be read")
         self.response = response
-        self.is_last = False
 
 
 def is_unreadable(request: Request, response: RawResponse) -> bool:
@@ -59,7 +63,7 @@ def refuse_page(request: Request, response: RawResponse) -> None:
         return
     if looks_like_html(response.headers, response.body):
         text = f"returned {response.status} with an HTML page where JSON was expected"
-        raise Transient(text, hint=HTML_HINT)
+        raise Garbled(text, hint=HTML_HINT)
 
 
 def standard(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -79,19 +83,22 @@ def standard(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def retrying(
-    again: bool, attempts: int, clock: Clock, on_retry: Callable[[Transient, float], None]
+    again: bool,
+    attempts: int,
+    clock: Clock,
+    sleep: Callable[[float], Awaitable[None]],
+    on_retry: Callable[[Transient, float], None],
 ) -> tenacity.AsyncRetrying:
-    """Retries a request up to `attempts` times; `on_retry` is called with each failure and the following wait. Requests
-    that certainly had no effect (not sent, rate limited) are always retried, others only if `again`."""
+    """Retries a request up to `attempts` times; `on_retry` is called with each failure and the following wait, which
+    `sleep` makes. Requests that certainly had no effect (not sent, rate limited) are always retried, others only if
+    `again`; neither a time that is used up, nor responses that could not be read READINGS times."""
 
     def wanted(state: tenacity.RetryCallState) -> bool:
         problem = state.outcome.exception() if state.outcome else None
         if not isinstance(problem, Transient) or (problem.retry_after or 0) > PATIENCE:
             return False
-        if isinstance(problem, PatienceOver):
+        if isinstance(problem, PatienceOver) or (isinstance(problem, Garbled) and problem.is_last):
             return False
-        if isinstance(problem, UnreadableResponse):
-            return not problem.is_last
         return again or isinstance(problem, NotSent | Throttled)
 
     def wait(state: tenacity.RetryCallState) -> float:
@@ -105,7 +112,7 @@ def retrying(
             on_retry(problem, state.upcoming_sleep)
 
     return tenacity.AsyncRetrying(
-        sleep=clock.sleep,
+        sleep=sleep,
         stop=tenacity.stop_after_attempt(attempts),
         wait=wait,
         retry=wanted,

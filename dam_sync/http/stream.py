@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
+from dam_sync.http.bounds import READ_SECONDS
 from dam_sync.http.dates import http_date
 from dam_sync.http.decoding import Undecodable, decoded
 from dam_sync.http.dispatch import RequestDispatcher
 from dam_sync.http.exchange import RawResponse
 from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, OtherVersion, Transient
 from dam_sync.model.validator import Validator
+from dam_sync.model.waits import FILE, waiting
 
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)$")
@@ -76,7 +78,8 @@ class HttpStream:
         try:
             while self.status != 416:  # whose body is no part of the file
                 async with self._dispatcher.storage:
-                    block = await anext(blocks, None)
+                    with waiting(self._dispatcher.clock, READ_SECONDS, FILE, self._dispatcher.side):
+                        block = await anext(blocks, None)
                 if block is None:
                     break
                 seen += len(block)

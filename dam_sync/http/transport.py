@@ -16,9 +16,10 @@ from typing import Any
 import aiohttp
 import httpx
 from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
 from yarl import URL
 
-from dam_sync.http.bounds import BLOCK
+from dam_sync.http.bounds import BLOCK, INTERIM
 from dam_sync.http.connector import HostNames, connector_into
 from dam_sync.http.hosts import ANYWHERE, Networks, Origin, Reach, number_of, reach_of
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource, outgoing_of
@@ -130,6 +131,27 @@ class _NetworkResponse:
         await self._response.wait_for_close()
 
 
+class _BoundedResponse(aiohttp.ClientResponse):
+    """Gives up after INTERIM responses of 1xx: they cost processor time, and end no timeout."""
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        protocol: Any = connection.protocol
+        read, seen = protocol.read, 0
+
+        async def counted() -> Any:
+            nonlocal seen
+            seen += 1
+            if seen > INTERIM:
+                raise aiohttp.ClientPayloadError(f"more than {INTERIM} interim responses")
+            return await read()
+
+        protocol.read = counted
+        try:
+            return await super().start(connection)
+        finally:
+            del protocol.read
+
+
 class _Stream(httpx.AsyncByteStream):
     def __init__(self, source: ResponseSource) -> None:
         self._source = source
@@ -177,6 +199,7 @@ def _session(context: ssl.SSLContext, networks: Networks, names: HostNames) -> a
         cookie_jar=aiohttp.DummyCookieJar(),
         middlewares=(_once,),
         auto_decompress=False,
+        response_class=_BoundedResponse,
         skip_auto_headers=("Content-Type",),
         read_bufsize=BLOCK,
         max_line_size=64 * 1024,  # headers with long links

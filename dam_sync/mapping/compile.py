@@ -154,13 +154,14 @@ def marker_value(tenant: str, asset: AssetId) -> str:
 
 
 def _marker(origin: str, asset: AssetId) -> str:
-    escaped = "".join(
-        letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
-        for letter in asset
-    )
-    value = f"s{origin}-{escaped}"
-    if len(value) <= LONGEST_MARKER:
-        return value
+    if len(asset) <= LONGEST_MARKER:  # it does not become shorter
+        escaped = "".join(
+            letter if letter in PLAIN else "".join(f"_{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
+            for letter in asset
+        )
+        value = f"s{origin}-{escaped}"
+        if len(value) <= LONGEST_MARKER:
+            return value
     return f"h{origin}-{hashlib.sha256(asset.encode('utf-8', 'surrogatepass')).hexdigest()[:48]}"
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from dam_sync.model.naming import parted
-from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.unicode_forms import CharacterTable, nfc
 
 SEPARATORS = re.compile(r'[/\\:*?"<>|]')
 DOTS = re.compile(r"\.{2,}")
@@ -31,7 +31,7 @@ def safe_name(name: str, most: int) -> str:
 
 def _cleaned(name: str) -> str:
     text = nfc(name)
-    text = "".join(letter for letter in text if not _invisible(letter))
+    text = text.translate(_VISIBLE)
     text = BLANKS.sub(" ", SEPARATORS.sub("_", text))
     text = DOTS.sub(".", text).strip(" ").rstrip(". ")
     if not text:
@@ -45,6 +45,9 @@ def _invisible(letter: str) -> bool:
         return False
     nothing = "\ufdd0" <= letter <= "\ufdef" or ord(letter) & 0xFFFE == 0xFFFE
     return nothing or unicodedata.category(letter) in ("Cc", "Cf", "Cs")
+
+
+_VISIBLE = CharacterTable(lambda letter: None if _invisible(letter) else letter)
 
 
 def _cut(name: str, most: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,8 +12,9 @@ from rapidfuzz import fuzz
 from dam_sync.mapping.meanings import core_meanings_of, meanings_of, part_meanings_of, possible_meanings_of, rank_of
 from dam_sync.mapping.name_parts import are_equal, are_same_but_for_whose, contains, is_kind_of, parts_of
 from dam_sync.model.schema import Field
-from dam_sync.model.unicode_forms import nfkd
+from dam_sync.model.unicode_forms import BASE_LETTERS, CharacterTable, nfkd
 
+LONGEST = 2_000  # characters of a name that is compared word by word, and letter by letter
 THRESHOLD = 0.78  # `titre` is similar to `title`, `weight` is not similar to `height`
 SAME_KEY, SAME_SPELLING, SAME_REST, SAME_LABEL, SAME_NAME = 1.0, 0.97, 0.96, 0.94, 0.92
 SAME_MEANING, SAME_CORE, SAME_WORDS, PERHAPS, SAME_HEAD = 0.8, 0.78, 0.76, 0.72, 0.66
@@ -72,10 +72,12 @@ def bare(key: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a key or label, without case, accents and punctuation; `shotDate` has two."""
+    """The words of a key or label, without case, accents and punctuation; `shotDate` has two. One that is very long is
+    a word of its own."""
+    if len(text) > LONGEST:
+        return (text,)
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
-    letters = nfkd(apart.casefold())
-    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    plain = nfkd(apart.casefold()).translate(BASE_LETTERS)
     return tuple(re.findall(r"[^\W_]+", plain))
 
 
@@ -87,6 +89,8 @@ def compact(text: str) -> str:
 def ratio(left: str, right: str) -> float:
     """How similar two texts are by characters, 0 to 1; 0 if they differ in a number."""
     ours, theirs = words_of(left), words_of(right)
+    if max(len(left), len(right)) > LONGEST:
+        return float(ours == theirs)
     if _numbers(ours) != _numbers(theirs):
         return 0.0
     return fuzz.ratio(" ".join(sorted(ours)), " ".join(sorted(theirs)), score_cutoff=100 * THRESHOLD) / 100
@@ -156,13 +160,17 @@ def _rank_of(name: str) -> int:
 @lru_cache(maxsize=20_000)
 def _meanings(name: str, of: Callable[[Sequence[str]], frozenset[int]]) -> frozenset[int]:
     """What a name means; of `Artist / Maker`, either."""
-    return frozenset().union(*(of(words_of(one)) for one in (name, *name.split("/"))))
+    names = (name, *name.split("/")) if len(name) <= LONGEST else ()
+    return frozenset().union(*(of(words_of(one)) for one in names))
 
 
 def one_line(text: str, most: int = 60) -> str:
     """A name for a comment: printable, on one line, not long."""
-    plain = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    plain = " ".join(text[:LONGEST].translate(_PRINTABLE).split())
+    return plain if len(plain) <= most and len(text) <= LONGEST else f"{plain[: most - 1]}…"
+
+
+_PRINTABLE = CharacterTable(lambda letter: letter if letter.isprintable() else " ")
 
 
 def _numbers(words: tuple[str, ...]) -> list[str]:

@@ -81,8 +81,7 @@ def _opened(folder: Path, name: str, columns: Sequence[str]) -> Iterator[Records
         other = other_format(data[:HEAD])
         if other is not None:
             raise TableFault(f"{path} {other.instead_of('a CSV file')}; {other.remedy}")
-        text = data.decode("utf-8-sig")
-        reader = records_of(io.StringIO(text, newline=""))
+        reader = records_of(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""))
         _check_columns(reader.columns, path.name, columns)
         yield reader
     except FileNotFoundError:
@@ -117,9 +116,10 @@ def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> N
 
 
 def _rows(reader: Records, path: Path, key: str, value: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found, alike = dict[str, str](), dict[str, str]()  # many keys have the same value, which is kept once
     for row in reader:
         left, right = folded(row[key] or ""), (row[value] or "").strip()
+        right = alike.setdefault(right, right)
         if not left:
             continue
         if found.setdefault(left, right) != right:

@@ -8,7 +8,6 @@ slip in a long word, if the word as it is written is in no dictionary and what i
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +15,7 @@ from string import ascii_lowercase
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from dam_sync.model.unicode_forms import nfc, nfkd
+from dam_sync.model.unicode_forms import BASE_LETTERS, nfc, nfkd
 
 ACCENTS, PUNCTUATION, ORDER, PLURAL, SPELLING = 0.99, 0.98, 0.97, 0.96, 0.95
 LONG_WORD, DOUBTFUL_WORD = (
@@ -236,8 +235,7 @@ def _words(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=50_000)
 def without_accents(word: str) -> str:
     """The word in base letters only."""
-    letters = nfkd(word)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return nfkd(word).translate(BASE_LETTERS)
 
 
 def _languages(locales: Iterable[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from dam_sync.mapping.similarity import one_line
+from dam_sync.model.unicode_forms import CharacterTable
 from dam_sync.model.values import Json
 
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
@@ -35,7 +36,7 @@ def quoted(text: str) -> str:
     """A text, in double quotes unless it is a plain word that means nothing else."""
     if BARE.fullmatch(text) and text.casefold() not in WORDS:
         return text
-    return '"' + "".join(_letter(letter) for letter in text) + '"'
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def _key(text: str, indent: str | None = None) -> str:
@@ -53,6 +54,9 @@ def _letter(letter: str) -> str:
         return letter
     code = ord(letter)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_QUOTED = CharacterTable(_letter)
 
 
 def entry(key: str, value: Json, why: str = "", indent: str = "") -> str:

@@ -46,7 +46,7 @@ class Context:
     planning: bool = False  # the target of a plan: read with the calls with which its run will read it
     max_calls: int | None = None
     attempts: int | None = None  # maximum attempts of one call; None: the default of the client
-    patience: float | None = None  # seconds for all attempts of one call together; None: each has its own time
+    patience: float | None = None  # seconds for all attempts of one call together; None: the default of the client
     may_write: Callable[[], None] | None = None  # called before a call that may write; raises if it must not be sent
     limits: Limits | None = None  # of this instance, if they differ from those of the connector
     rate: Any = field(default=None, repr=False)  # a `CredentialRate` of `dam_sync.http`, shared by several jobs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 ESCAPE = "\\"
 BETWEEN = " / "
@@ -18,12 +19,14 @@ def escaped(name: str, separators: str) -> str:
     """The name with a backslash before each of these characters, and before each backslash."""
     if ESCAPE not in name and not any(each in name for each in separators):
         return name
-    return "".join(f"{ESCAPE}{each}" if each == ESCAPE or each in separators else each for each in name)
+    for each in dict.fromkeys(ESCAPE + separators):
+        name = name.replace(each, ESCAPE + each)
+    return name
 
 
 def unescaped(text: str, separators: str) -> str:
     """The inverse of `escaped`."""
-    return "".join(each for part in _parts(text, "", separators) for each in part)
+    return "".join(_parts(text, "", separators))
 
 
 def joined(names: Iterable[str], separator: str) -> str:
@@ -45,20 +48,24 @@ def spaced(names: Iterable[str]) -> str:
 def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list[str]:
     if ESCAPE not in text and separator:
         return text.split(separator, at_most - 1 if at_most else -1)
-    found, part, index = list[str](), list[str](), 0
-    while index < len(text):
-        if at_most and len(found) == at_most - 1:
-            part, index = [text[index:]], len(text)
-            break
-        here, following = text[index], text[index + 1 : index + 2]
-        if here == ESCAPE and following and (following == ESCAPE or following in separators):
-            part.append(following)
-            index += 2
-            continue
-        if here == separator:
-            found.append("".join(part))
-            part = []
-        else:
-            part.append(here)
-        index += 1
-    return [*found, "".join(part)]
+    found, start, marks = list[str](), 0, _marks(separators)
+    if at_most == 1:
+        return [text]
+    for mark in marks.finditer(text):
+        if mark[0] == separator:
+            found.append(marks.sub(_meant, text[start : mark.start()]))
+            start = mark.end()
+            if at_most and len(found) == at_most - 1:
+                return [*found, text[start:]]
+    return [*found, marks.sub(_meant, text[start:])]
+
+
+@cache
+def _marks(separators: str) -> re.Pattern[str]:
+    """An escaped character, or one that separates."""
+    counting = re.escape(ESCAPE + separators)
+    return re.compile(f"{re.escape(ESCAPE)}[{counting}]|[{re.escape(separators)}]" if separators else r"\\\\")
+
+
+def _meant(mark: re.Match[str]) -> str:
+    return mark[0][-1]

@@ -9,6 +9,9 @@ from datetime import datetime, timedelta
 
 MIB = 1024 * 1024
 PATIENCE = 900.0  # a service that asks for a longer pause ends the call; the command can be run again
+QUESTION_SECONDS = 180.0
+"""For which a service is waited for to answer one question, over all attempts of it; a call that is known to take
+longer has its own time."""
 MOST_LEARNED = 32  # calls at once that are tried where no number is documented; a run then has so many assets in hand
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.name_bounds import refuse_unbounded, within_bounds
 from dam_sync.model.values import Json, Localized, Term
 
 UNREADABLE = "has a shape that is not documented"
@@ -62,7 +63,10 @@ def flag_in(holder: Mapping[str, Json], key: str) -> bool:
 
 
 def damage_named(asset: Asset) -> Asset:
-    """The asset with a loss for each part that contains a replacement character."""
+    """The asset with a loss for each part that contains a replacement character, and for each that was left out because
+    it is longer than any name. Raises InvalidValue where the asset would not be the same without it."""
+    refuse_unbounded(asset)
+    asset = within_bounds(asset)
     parts = {
         "filename": asset.filename,
         "tags": asset.tags,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 
 from dam_sync.model.asset import Placement
+from dam_sync.model.unicode_forms import CharacterTable
 
 LONGEST_EXTENSION = 16
 DEVICES = frozenset({"CON", "PRN", "AUX", "NUL"} | {f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10)})
@@ -24,7 +26,7 @@ class Naming:
         """The name with `_` for forbidden characters, without whitespace or dots at the ends of its parts, not a device
         name, truncated before the extension. Different names may become equal."""
         if not self._is_plain(name):
-            name = "".join("_" if self._is_avoided(letter) else letter for letter in name)
+            name = name.translate(_avoiding(self.avoided))
         stem, extension = parted(name)
         stem, extension = stem.strip(" .\t"), extension.strip(" .\t")
         stem = f"{stem}_" if stem.upper() in DEVICES or not stem else stem
@@ -36,8 +38,7 @@ class Naming:
         a truncated one ends with a digest."""
         wide = name
         if not self._is_plain(name):
-            wide = "".join(chr(ord(letter) + _WIDE) if letter in self.avoided else letter for letter in name)
-            wide = "".join(letter for letter in wide if letter.isprintable())
+            wide = name.translate(_widening(self.avoided))
         wide = wide.strip() or "_"
         if len(wide) <= self.longest:
             return wide
@@ -56,8 +57,20 @@ class Naming:
         """Whether every character of the name is allowed, as in nearly all names."""
         return name.isprintable() and self.avoided.isdisjoint(name)
 
-    def _is_avoided(self, letter: str) -> bool:
-        return letter in self.avoided or not letter.isprintable()
+
+@cache
+def _avoiding(avoided: frozenset[str]) -> CharacterTable:
+    return CharacterTable(lambda each: "_" if each in avoided or not each.isprintable() else each)
+
+
+@cache
+def _widening(avoided: frozenset[str]) -> CharacterTable:
+    def widened(each: str) -> str | None:
+        if each in avoided:
+            return chr(ord(each) + _WIDE)
+        return each if each.isprintable() else None
+
+    return CharacterTable(widened)
 
 
 def parted(name: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.limits import RateStatus
 from dam_sync.model.outage import Outage
 from dam_sync.model.ports import Transport
+from dam_sync.model.waits import Waits
 
 MOVING, PLANNING, COMPARING, MATCHING = "moving assets", "planning", "comparing", "matching"
 """Phases in which assets are counted, as shown in a terminal."""
@@ -65,6 +66,7 @@ class Progress:
     source_calls: Callable[[], int] = lambda: 0
     target_calls: Callable[[], int] = lambda: 0
     outage: Outage = field(default_factory=Outage)  # of the database of the state
+    waits: Waits = field(default_factory=Waits)  # for a service, or for what another process does
     dashboard: str = ""  # the URL of the dashboard of a cluster
     source_rates: Callable[[], RateStatus] = RateStatus
     target_rates: Callable[[], RateStatus] = RateStatus

@@ -15,12 +15,14 @@ from dam_sync.model.wording import bytes_text, counted
 Snapshot = Callable[[], Mapping[str, Any]]
 LIVE_SECONDS = 0.25
 PLAIN_SECONDS = 10.0
+WAIT_SECONDS, MOST_WAIT_SECONDS = 20.0, 300.0  # between two plain lines about a wait: doubled while nothing moves
 WAITING = "waiting for the database of the state"
 ERASE = "\r\x1b[2K"
 
 
 class ProgressLine:
-    """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before the first call."""
+    """Shows a snapshot on stderr, from `start` to `stop`. Nothing is shown before the first call. One that is not
+    enabled, and one in a pipe, say now and then what is waited for, if that takes long."""
 
     def __init__(
         self, snapshot: Snapshot, *, enabled: bool, stream: TextIO | None = None, live_seconds: float = LIVE_SECONDS
@@ -32,12 +34,12 @@ class ProgressLine:
         self._lock = RLock()
         self._drawn = False
         self._thread: Thread | None = None
+        self._told = ToldWaits()
 
     def start(self) -> None:
         """Start showing the line."""
-        if self._enabled:
-            self._thread = Thread(target=self._show, name="progress", daemon=True)
-            self._thread.start()
+        self._thread = Thread(target=self._show, name="progress", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Erase the line and stop showing it; safe to repeat."""
@@ -58,17 +60,24 @@ class ProgressLine:
         looks, waited = 0, False
         while not self._ended.wait(self._live_seconds):
             state, looks = self._snapshot(), looks + 1
+            if not (self._enabled and self._live) and (text := self._told.due(state, self._live_seconds)):
+                self._write(text, live=False)
+            if not self._enabled:
+                continue
             begins, waited = state["waits"] and not waited, state["waits"]
             due = self._live or begins or looks * self._live_seconds >= PLAIN_SECONDS
             if not due or not (state["waits"] or state["source_calls"] + state["target_calls"]):
                 continue
             looks = 0
-            with self._lock:
-                if not self._ended.is_set():
-                    self._draw(line(state))
+            self._write(line(state), live=self._live)
 
-    def _draw(self, text: str) -> None:
-        if self._live:
+    def _write(self, text: str, *, live: bool) -> None:
+        with self._lock:
+            if not self._ended.is_set():
+                self._draw(text, live=live)
+
+    def _draw(self, text: str, *, live: bool) -> None:
+        if live:
             width = shutil.get_terminal_size().columns - 1
             text = f"{ERASE}{text if len(text) <= width else text[: width - 1] + '…'}"
             self._drawn = True
@@ -84,11 +93,31 @@ class ProgressLine:
             self._drawn = False
 
 
+class ToldWaits:
+    """When to say in a line of its own what is waited for: at growing intervals, as long as nothing is completed."""
+
+    def __init__(self) -> None:
+        self._interval, self._since, self._moved = WAIT_SECONDS, WAIT_SECONDS, (0, 0)
+
+    def due(self, state: Mapping[str, Any], seconds: float) -> str:
+        """The line, if it is due now; empty otherwise. seconds: since the last look."""
+        moved, self._since = (state["done"], state["bytes"]), self._since + seconds
+        if moved != self._moved:
+            self._moved, self._interval = moved, WAIT_SECONDS
+        wait = state.get("waiting")
+        if wait is None or wait["seconds"] < WAIT_SECONDS or self._since < self._interval:
+            return ""
+        self._since, self._interval = 0.0, min(MOST_WAIT_SECONDS, 2 * self._interval)
+        return visible(f"{state['phase']} · {wait['text']}")
+
+
 def line(state: Mapping[str, Any]) -> str:
     """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
     parts = [WAITING if state["waits"] else str(state["phase"])]
     if state.get("looking"):
         parts.append(str(state["looking"]))
+    if state.get("waiting"):
+        parts.append(str(state["waiting"]["text"]))
     if state["done"] or state["moves"]:
         done, expected = state["done"], state["expected"]
         parts.append(f"{done:,} of {counted(expected, 'asset')}" if expected else counted(done, "asset"))

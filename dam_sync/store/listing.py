@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, s
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.weights import LISTED_BYTES
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
@@ -131,14 +132,17 @@ class Shards(Repository):
         """Rows and cursor in one transaction; safe to repeat.
 
         Entries in `skip` count as unchanged, those in `elsewhere` belong to other waves and are left as they are; the
-        others become work, once per run and revision. An entry that was listed before in the same run (overlapping
-        windows) is one row and counted once.
+        others become work, once per run and revision, and a large asset is read again then. An entry that was listed
+        before in the same run (overlapping windows) is one row and counted once.
         """
         entries = {entry.id: entry for entry in batch.entries if entry.id not in elsewhere}
         texts = {
-            entry.id: to_text(asset_to_json(entry.asset))
+            entry.id: text
             for entry in entries.values()
-            if payloads and entry.asset is not None and entry.id not in skip
+            if payloads
+            and entry.asset is not None
+            and entry.id not in skip
+            and len(text := to_text(asset_to_json(entry.asset))) <= LISTED_BYTES
         }
 
         def job(c: Connection) -> None:

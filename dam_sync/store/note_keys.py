@@ -14,6 +14,7 @@ TERM_NAMES = "term names"  # the journal has no names of terms any more as an ea
 MET_TERMS = "terms met"  # by vocabulary of the target, what terms of the source became
 TRASH_SEEN = "trash seen"  # what the last listing saw in the trash of the source
 PHASE = "phase"  # what the last run did last, and since when
+WAITING = "waiting"  # what the last run waits for, and since when
 GONE = "gone"  # how many linked assets are known to be gone from the source
 REFUSED_RUN = "refused run"  # why the last run was refused before it did anything, if none began since
 LISTED_WHOLE = "swept"  # the last run that listed everything

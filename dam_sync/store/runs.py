@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
+from dam_sync.model.waits import sleep_for
 from dam_sync.model.wording import counted
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import REFUSED_RUN, accepted_key, keys_of_run, wave_key
@@ -228,7 +229,7 @@ class Runs(Repository):
         future = self._now(ALIVE)
         rows = await self._read(lambda c: self._of_others(c, future))
         if rows:
-            await self._database.clock.sleep(ALIVE.total_seconds())
+            await sleep_for(self._database.clock, ALIVE.total_seconds(), "a sign of life of another process")
         return frozenset((row.id, row.beat_at) for row in rows)
 
     def _of_others(self, c: Connection, since: str) -> list[Row[Any]]:

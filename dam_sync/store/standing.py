@@ -17,7 +17,7 @@ from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json
 from dam_sync.store.file.database import path_of, read_connection, refuse_link, transaction, translate_errors
 from dam_sync.store.migrations import VERSION, checked_version
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, plan_key, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, plan_key, tenant_key
 from dam_sync.store.rollbacks import ROLLBACK
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Standing:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
     corrections: how many values people gave; refused: why the last run did nothing, if none began since;
     tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number; planned:
-    whether the last run follows a plan, to its end if it is not complete."""
+    whether the last run follows a plan, to its end if it is not complete; waiting: what the phase waits for, if it
+    takes long."""
 
     runs: Sequence[StandingRun | RunRow]
     rollbacks: Sequence[StandingRun | RunRow]
@@ -89,6 +90,7 @@ class Standing:
     refused: Json = None
     phase: Json = None
     planned: bool = False
+    waiting: Json = None
 
 
 def standing_of(where: Path | str) -> Standing | None:
@@ -117,6 +119,7 @@ def _standing(raw: sqlite3.Connection) -> Standing:
         refused=_noted(raw, REFUSED_RUN),
         phase=_noted(raw, PHASE),
         planned=last is not None and _noted(raw, plan_key(last)) is not None,
+        waiting=_noted(raw, WAITING),
     )
 
 

@@ -160,6 +160,7 @@ class RunSampler:
             "total": None if progress.total is None else progress.foreseen,
             "at_most": progress.foreseen,
             "left": self._left(),
+            "waiting": None if (wait := progress.waits.longest(now)) is None else wait.as_json(now),
             **{name: getattr(progress, name) for name in COUNTED},
             "bytes": {"number": progress.bytes_so_far, "rate": of_bytes, "limit": limits.bandwidth},
             "sides": [

@@ -20,6 +20,7 @@ from dam_sync.model.errors import ConfigError, DamSyncError
 from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import Progress, RunOptions, StopToken
 from dam_sync.model.values import Json
+from dam_sync.model.waits import showing
 from dam_sync.report.report import Report
 from dam_sync.watch.hooks import WatchedWebhooks
 from dam_sync.watch.scheduler import Decision, RunResult, WatchRecord, decide, result_of
@@ -212,7 +213,8 @@ class WatchedJob:
         guard = asyncio.ensure_future(self._guard(self.timetable.closing(self._clock.now())))
         try:
             await self.lock.hold()
-            return await self.execute(options), None
+            with showing(options.progress.waits):
+                return await self.execute(options), None
         except Exception as problem:  # noqa: BLE001 -- a bug of ours is reported, and the other jobs continue
             return None, reported(problem)
         finally:

@@ -20,15 +20,17 @@ from dam_sync.model.asset import digest_of
 from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
+from dam_sync.model.waits import Wait
 from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.report import Report, count_operations
-from dam_sync.store.note_keys import PACE, SENT_CALLS, spent_key
+from dam_sync.store.note_keys import PACE, SENT_CALLS, WAITING, spent_key
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500
 KEPT_SECONDS = 30.0
+WAIT_SECONDS = 10.0
 WHOLE = 1 << 128
 OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container", "relate", "unrelate"})
 
@@ -61,10 +63,33 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
 
 
 async def keep_recording(context: RunContext, began: float) -> None:
-    """Record from time to time what this process has spent, so that little of it is forgotten if it is killed."""
+    """Record from time to time what this process has spent, so that little of it is forgotten if it is killed, and more
+    often what it waits for, if that takes long."""
+    waits = KeptWait(context)
     while True:
         await keep_spent(context, began, ended=False)
-        await context.clock.sleep(KEPT_SECONDS)
+        for _ in range(round(KEPT_SECONDS / WAIT_SECONDS)):
+            await waits.keep()
+            await context.clock.sleep(WAIT_SECONDS)
+
+
+class KeptWait:
+    """What the run waits for, for `status` in another process."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._kept: Wait | None = None
+        self._note: dict[str, Json] | None = None
+
+    async def keep(self) -> None:
+        """Record it, if it changed."""
+        context = self._context
+        wait = context.progress.waits.longest(context.clock.monotonic(), WAIT_SECONDS)
+        note = None if wait is None else {"run": context.run.id, **wait.as_note(context.clock)}
+        if note != self._note and not (wait is self._kept is not None):
+            await context.store.set_meta(WAITING, note)
+            self._note = note
+        self._kept = wait
 
 
 def spent_note(before: Mapping[str, Json], owner: str, own: Mapping[str, Json], *, ended: bool) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import Service
+from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted, such_as
 from dam_sync.store.note_keys import GONE, LISTED_WHOLE
 from dam_sync.store.store import SqlStore
@@ -117,7 +118,7 @@ async def target_is_empty(context: RunContext) -> bool:
         return False
     waiting = WAITING.format(gone, counted(len(asked), "asset"), lag)
     context.progress.look(waiting, context.clock.monotonic() + lag)
-    await sleep_looking(context.clock, lag, context.refuse_stopped)
+    await sleep_looking(context.clock, lag, context.refuse_stopped, INDEX)
     return await _mostly_gone(context.target, asked)
 
 

@@ -72,7 +72,8 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
-    await sleep_looking(context.clock, context.source.limits.lag.total_seconds(), context.refuse_stopped)
+    lag = context.source.limits.lag.total_seconds()
+    await sleep_looking(context.clock, lag, context.refuse_stopped, "its search index to show what is gone", "source")
     await read_members(context, pending)
     async for due in _due(context, policy, counted):
         gone = await confirmation.confirmed(due)

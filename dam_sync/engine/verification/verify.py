@@ -57,8 +57,10 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.name_bounds import within_bounds
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
+from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted
 from dam_sync.model.writes import Membership
 from dam_sync.store.rows import REMOVED, LinkRow
@@ -172,7 +174,7 @@ class Verifier:
         before, began, left = self._wrong, clock.monotonic(), await self.context.lag_left()
         while self.suspects and self.patience > 0:
             self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
-            await sleep_looking(clock, min(pause, left), self._raise_if_stopped)
+            await sleep_looking(clock, min(pause, left), self._raise_if_stopped, INDEX)
             pause *= 2
             self._raise_if_stopped()
             left = self.patience = await self.context.lag_left()
@@ -386,7 +388,8 @@ class Verifier:
             return Judgement("gone_at_source")
         if asset.status == TRASH:
             return Judgement("gone_at_source")
-        asset = with_known_versions(await self._with_members("source", context.source, asset), link)
+        asset = within_bounds(await self._with_members("source", context.source, asset))
+        asset = with_known_versions(asset, link)
         actual = await self._with_members("target", context.target, actual)
         return await self._compare(link, asset, actual)
 

@@ -19,6 +19,7 @@ from dam_sync.http.rates.limiters import COOL_DOWN, LATE, RESERVE, WINDOW, Permi
 from dam_sync.http.rates.server_time import ServerTime
 from dam_sync.model.clock import Clock
 from dam_sync.model.permits import AHEAD, CredentialPermits, Lease, LeaseRequest
+from dam_sync.model.waits import ASKED, RATE, Wait, waiting
 
 BLOCK = 0.1  # seconds of the rate that are leased at once, besides the delay of a response; at least one permit
 FRESH = 0.1  # seconds for which the last response of the schedule is believed after it has come
@@ -115,15 +116,16 @@ class LeasedRateLimiter(RateLimiter):
         """Remaining seconds of a pause, whichever process was asked for it."""
         return 0.0 if self._seen is None else max(0.0, self._time.local(self._seen.paused_until) - self._now())
 
-    async def take(self) -> Permit:
-        """Wait for permission to send, first come, first served; set `responded` when the response begins. Raises
-        Throttled in a pause that is too long, whichever process was asked for it."""
+    async def take(self, side: str = "") -> Permit:
+        """Wait for permission to send, first come, first served; set `responded` when the response begins. side: whose
+        wait it is, to be shown. Raises Throttled in a pause that is too long, whichever process was asked for it."""
         waited = self._head.locked()
         self._waiting += 1
         try:
             async with self._head:  # the first leases for all
                 while True:
-                    permit = await self._next()
+                    with waiting(self._clock, None, RATE, side) as wait:
+                        permit = await self._next(wait)
                     if permit is not None:
                         permit.waited = permit.waited or waited
                         return permit
@@ -159,14 +161,15 @@ class LeasedRateLimiter(RateLimiter):
             latest = max((permit for permit, _ in refused), key=lambda permit: permit.released)
             await self._lower(latest, before, len(refused), failing=all(permit.failing for permit, _ in refused))
 
-    async def _next(self) -> Permit | None:
-        """A permit; None if something must be looked at again."""
+    async def _next(self, wait: Wait) -> Permit | None:
+        """A permit; None if something must be looked at again. wait: as it is shown."""
         now = self._now()
         if self._seen is None:
             await self._ask(self._permits.look())
             return None
         if (pause := self.pause_left()) > 0:
             self.refuse_long_pause()
+            wait.what, wait.until = ASKED, now + pause
             await self._clock.sleep(pause)
             return None
         spacing = self._spacing()

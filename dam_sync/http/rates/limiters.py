@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dam_sync.http.rates.adaptive import RateLimiter
 from dam_sync.model.clock import Clock
+from dam_sync.model.waits import ASKED, BANDWIDTH, RATE, sleep_for
 
 RESERVE = 0.02  # of the documented rate is left unused, see AdaptiveRateLimiter
 LATE = 0.08  # seconds: how long after sending, without a response, a call may be counted
@@ -74,9 +75,9 @@ class AdaptiveRateLimiter(RateLimiter):
         if self._rate.ceiling is not None:
             self._permits = deque(self._permits, maxlen=math.ceil(self._rate.ceiling))
 
-    async def take(self) -> Permit:
-        """Wait for permission to send, first come, first served; set `responded` when the response begins. Raises
-        Throttled in a pause that is too long, also if it begins meanwhile."""
+    async def take(self, side: str = "") -> Permit:
+        """Wait for permission to send, first come, first served; set `responded` when the response begins. side: whose
+        wait it is, to be shown. Raises Throttled in a pause that is too long, also if it begins meanwhile."""
         now, waited = self._clock.monotonic(), self._head.locked()
         if self.rate is None and not waited and self._until <= now:
             return self._passed(now)
@@ -85,7 +86,7 @@ class AdaptiveRateLimiter(RateLimiter):
             while (wait := self._ready() - now) > 0:
                 waited = True
                 self.refuse_long_pause()
-                await self._clock.sleep(wait)
+                await sleep_for(self._clock, wait, ASKED if self._until > now else RATE, side)
                 now = self._clock.monotonic()
             if (rate := self.rate) is not None:
                 self._next = max(self._next, now - _CATCH_UP) + 1 / (rate * (1 - RESERVE))
@@ -187,11 +188,11 @@ class ConcurrencyLimiter:
 class BandwidthLimiter:
     """Limits bytes per second (None: unlimited). A block of any size passes at once; the next caller waits for it."""
 
-    def __init__(self, per_second: float | None, clock: Clock) -> None:
+    def __init__(self, per_second: float | None, clock: Clock, side: str = "") -> None:
         if per_second is not None and not per_second > 0:
             raise ValueError(f"{per_second} bytes per second")
         self._per_second = per_second
-        self._clock = clock
+        self._clock, self._side = clock, side
         self._next = -math.inf
 
     @property
@@ -207,4 +208,4 @@ class BandwidthLimiter:
         at = max(self._next, now)
         self._next = at + size / self._per_second
         if at > now:
-            await self._clock.sleep(at - now)
+            await sleep_for(self._clock, at - now, BANDWIDTH, self._side)

@@ -9,6 +9,7 @@ from dam_sync.aio.polling import sleep_until_set
 from dam_sync.http.rates.limiters import ConcurrencyLimiter
 from dam_sync.model.clock import Clock
 from dam_sync.model.permits import CredentialPermits
+from dam_sync.model.waits import OTHERS, waiting
 
 EVERY = 1.0  # seconds after which the share is asked for again
 
@@ -20,7 +21,8 @@ class SharedConcurrency:
     Each call is made within `async with`, which raises StoreUnreachable.
     """
 
-    def __init__(self, limiter: ConcurrencyLimiter, permits: CredentialPermits, clock: Clock) -> None:
+    def __init__(self, limiter: ConcurrencyLimiter, permits: CredentialPermits, clock: Clock, side: str = "") -> None:
+        self._side = side
         self._limiter, self._permits, self._clock = limiter, permits, clock
         self._most, self._name = limiter.limit, clock.token()
         self._asked = -math.inf
@@ -31,6 +33,13 @@ class SharedConcurrency:
         permits.on_change(self._changed.set)
 
     async def __aenter__(self) -> None:
+        if self._is_due():
+            with waiting(self._clock, None, OTHERS, self._side):
+                await self._shared()
+        await self._limiter.__aenter__()
+
+    async def _shared(self) -> None:
+        """Until this process has a share."""
         while self._is_due():
             async with self._asking:
                 if not self._is_due():
@@ -38,8 +47,6 @@ class SharedConcurrency:
                 await self._ask()
             if self._limiter.limit == 0:
                 await sleep_until_set(self._clock, EVERY, self._changed)
-
-        await self._limiter.__aenter__()
 
     async def __aexit__(self, *_: object) -> None:
         await self._limiter.__aexit__()

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from dam_sync.mapping.results import SPEAKING, ListResult, Note, ValueOutcome, ValueType, same_key, shape_of
 from dam_sync.mapping.transforms.base import ListTransform, TransformContext, constant
+from dam_sync.model.name_bounds import LONGEST_TEXT
 from dam_sync.model.values import Json, Scalar
 
 Constant = Annotated[
@@ -70,6 +71,9 @@ class Join(ListTransform):
             note = Note(self.name, f"takes values with a text, not {', '.join(silent)}")
         if not known:
             return ListResult((), note)
+        length = sum(len(text) for text, _ in known) + (len(known) - 1) * len(self.with_)
+        if length > LONGEST_TEXT:
+            return ListResult((), Note(self.name, f"a text of {length:,} characters, at most {LONGEST_TEXT:,}"))
         return ListResult(((self.with_.join(text for text, _ in known), tuple(index for _, index in known)),), note)
 
     def is_multi(self, many: bool) -> bool:

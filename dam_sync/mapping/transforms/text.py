@@ -12,6 +12,7 @@ from dam_sync.mapping.filenames import cut_to_characters, safe_name
 from dam_sync.mapping.html_text import text_of_html
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.transforms.base import EachTransform, TransformContext
+from dam_sync.model.name_bounds import MOST_NAMES
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Scalar
 
@@ -182,7 +183,10 @@ class Split(EachTransform):
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
-        return Result(tuple(part.strip() for part in text.split(self.on) if part.strip()))
+        parts = text.split(self.on, MOST_NAMES)
+        if len(parts) > MOST_NAMES:
+            return self.fail(f"the text has more than {MOST_NAMES:,} parts")
+        return Result(tuple(part.strip() for part in parts if part.strip()))
 
     def is_multi(self, many: bool) -> bool:
         """Several, always."""

@@ -17,6 +17,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
 from dam_sync.model.values import Json, Term
+from dam_sync.model.waits import LATE, sleep_for
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, same_name, wanted_id
@@ -248,7 +249,7 @@ class HypermediaTaxonomy(HypermediaBase):
             raise
         except Transient:
             for wait in facts.LATE_WAITS:
-                await self._api.clock.sleep(wait)
+                await sleep_for(self._api.clock, wait, LATE, "target")
                 if (found := await look()) is not None:
                     return wanted_id(found)
             raise

@@ -12,6 +12,7 @@ from dam_sync.model.errors import ContractBroken, SessionGone, TooLarge, Transie
 from dam_sync.model.limits import MIB, Part
 from dam_sync.model.ports import Budget, Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import ENDPOINTS, HypermediaApi
 from dam_sync.services.a_hypermedia.api.hal import api_path, link, tail
@@ -121,7 +122,7 @@ class Ranges:
                 wanted = await self.offset(ticket)
                 if wanted != part.start:
                     return wanted
-                await self._api.clock.sleep(patient(error, pause))
+                await sleep_for(self._api.clock, patient(error, pause), AGAIN, "target")
         return await self._sent(ticket, part, total, body)
 
     async def _sent(self, ticket: Json, part: Part, total: int, body: Blocks) -> int:

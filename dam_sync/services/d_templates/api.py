@@ -23,6 +23,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.ports import CredentialStore
 from dam_sync.model.shared_target import SharedTarget
 from dam_sync.model.values import Json
+from dam_sync.model.waits import INDEX
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import is_id
 from dam_sync.services.d_templates.options import TemplatesOptions, TemplatesSession
@@ -105,12 +106,18 @@ class TemplatesApi:
         return await self.send(self.request(operation, identity, asset=asset, json=body, repeatable=again))
 
     async def until(
-        self, ask: Callable[[], Awaitable[V | None]], seconds: float, pauses: tuple[float, ...], *, first: bool = True
+        self,
+        ask: Callable[[], Awaitable[V | None]],
+        seconds: float,
+        pauses: tuple[float, ...],
+        what: str = INDEX,
+        *,
+        first: bool = True,
     ) -> V | None:
         """`poll_until` by the clock of this connection. first: ask at once, not after the first pause."""
         if first:
-            return await poll_until(self.clock, ask, seconds, pauses)
-        return await poll_until(self.clock, ask, seconds, pauses[1:], delay=pauses[0])
+            return await poll_until(self.clock, ask, seconds, pauses, what)
+        return await poll_until(self.clock, ask, seconds, pauses[1:], what, delay=pauses[0])
 
 
 def announced(headers: Mapping[str, str]) -> float | None:

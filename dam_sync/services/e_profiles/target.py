@@ -16,6 +16,7 @@ from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import MIB
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import INDEX, PROCESSED, sleep_for
 from dam_sync.model.write_record import note_version
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
@@ -111,7 +112,7 @@ class ProfilesTarget(ProfilesPart):
                 return False
             return row if marked else None
 
-        return await poll_until(self.api.clock, look, facts.TAKEN_SECONDS, facts.PENDING_WAITS)
+        return await poll_until(self.api.clock, look, facts.TAKEN_SECONDS, facts.PENDING_WAITS, "a new asset")
 
     async def _refuse_released(self, made: AssetId, row: Json, unseen: str) -> None:
         """Raises Rejected if a new asset that nobody may see is released, or does not show whether it is."""
@@ -213,7 +214,7 @@ class ProfilesTarget(ProfilesPart):
             return asset
 
         async def landed() -> Json:
-            return await poll_until(self.api.clock, another, self.api.options.index_lag, FIND_WAITS)
+            return await poll_until(self.api.clock, another, self.api.options.index_lag, FIND_WAITS, "a new version")
 
         form = UploadForm(before["profile"], before["filename"])
         made = await self.uploads.upload(form, content, journal, landed)
@@ -221,7 +222,8 @@ class ProfilesTarget(ProfilesPart):
             await self._refuse_queued(asset, made, journal)
         if (
             made == asset
-            and await poll_until(self.api.clock, another, facts.TAKEN_SECONDS, facts.PENDING_WAITS) is None
+            and await poll_until(self.api.clock, another, facts.TAKEN_SECONDS, facts.PENDING_WAITS, "a new version")
+            is None
         ):
             raise Rejected(
                 f"the new file version is not visible {facts.TAKEN_SECONDS:.0f} seconds after its upload",
@@ -287,7 +289,7 @@ class ProfilesTarget(ProfilesPart):
         latest, if the service fetches it: raises StillFetching then if the run is to end soon."""
         lag, wanted = self.api.options.index_lag + seconds, self.api.keep_waiting if seconds else None
         return await poll_until(
-            self.api.clock, lambda: self._marked(marker, trashed, given_up), lag, FIND_WAITS, look=wanted
+            self.api.clock, lambda: self._marked(marker, trashed, given_up), lag, FIND_WAITS, INDEX, look=wanted
         )
 
     async def _marked(self, marker: Marker, trashed: list[AssetId], given_up: Json) -> AssetId | None:
@@ -305,13 +307,13 @@ class ProfilesTarget(ProfilesPart):
         """Name, version and profile of an asset whose last upload is complete (wire E 6.7). Raises Rejected."""
         age = self.api.age(asset)
         if age is not None and age < facts.SETTLE_SECONDS:
-            await self.api.clock.sleep(facts.SETTLE_SECONDS - age)
+            await sleep_for(self.api.clock, facts.SETTLE_SECONDS - age, PROCESSED, "target")
 
         async def complete() -> Json:
             row = self.api.just_read.take(asset) or await self._state(asset)
             return row if wire.is_complete(row) else None
 
-        row = await poll_until(self.api.clock, complete, facts.PENDING_SECONDS, facts.PENDING_WAITS)
+        row = await poll_until(self.api.clock, complete, facts.PENDING_SECONDS, facts.PENDING_WAITS, PROCESSED)
         if row is None:
             raise Rejected(
                 "the last upload is still not complete",
@@ -419,7 +421,7 @@ class ProfilesTarget(ProfilesPart):
             rows = (await self.search.page(asked, limit=1)).rows
             return True if [wire.id_of(hit) for hit in rows] == [wire.id_of(row)] else None
 
-        return await poll_until(self.api.clock, found, self.api.options.index_lag, FIND_WAITS) is True
+        return await poll_until(self.api.clock, found, self.api.options.index_lag, FIND_WAITS, INDEX) is True
 
     async def _send_tags(self, asset: AssetId, operation: str, tags: frozenset[str]) -> None:
         verb = operation.rpartition("/")[2]

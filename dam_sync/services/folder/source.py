@@ -14,6 +14,7 @@ from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound
 from dam_sync.model.limits import MIB
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.model.validator import Validator
+from dam_sync.model.weights import BATCH_BYTES, weight_of
 from dam_sync.model.wording import path_hint
 from dam_sync.services.folder import codec, facts
 from dam_sync.services.folder.tenant import Tenant
@@ -53,7 +54,8 @@ class Reader:
                 return
 
     def _entries(self, ids: list[str]) -> tuple[Entry, ...]:
-        entries = []
+        """Those that together are too large for one batch are listed by their ids alone."""
+        entries, room = [], BATCH_BYTES
         for identity in ids:
             try:
                 asset = self.asset(AssetId(identity))
@@ -62,7 +64,9 @@ class Reader:
             except InvalidValue:  # reading it alone tells what is wrong
                 entries.append(Entry(AssetId(identity), Revision("unreadable")))
                 continue
-            entries.append(Entry(asset.id, asset.revision, asset.changed_at, asset, deleted=asset.status == TRASH))
+            room -= weight_of(asset)
+            kept = asset if room > 0 else None
+            entries.append(Entry(asset.id, asset.revision, asset.changed_at, kept, deleted=asset.status == TRASH))
         return tuple(entries)
 
     async def fetch(self, asset: AssetId) -> Asset:

@@ -15,6 +15,7 @@ from psycopg import errors
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import Transient
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.waits import waiting
 from dam_sync.store.server.database import connect_async, explained
 
 PAUSE_SECONDS = 0.25  # between two attempts to connect
@@ -33,6 +34,11 @@ class ServerLock:
 
     async def __aenter__(self) -> ServerLock:
         """Wait for it. Raises Transient, StoreUnreachable."""
+        longest, what = self._longest.total_seconds(), f"another process, which {self._name}"
+        with waiting(SYSTEM_CLOCK, longest, what):
+            return await self._taken()
+
+    async def _taken(self) -> ServerLock:
         until = SYSTEM_CLOCK.monotonic() + self._patience
         while True:
             try:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, StoreBusy, StoreUnreachable
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.waits import sleep_for
 from dam_sync.store import migrations
 from dam_sync.store.base import Database, Storage
 from dam_sync.store.file.database import connected, transaction, translate_errors
@@ -69,7 +70,7 @@ async def _placed(writer: ServerWriter, server: StateServer, places: int, clock:
         try:
             return await writer.run(lambda c: take_place(c, server, places))
         except StoreUnreachable:
-            await clock.sleep(PLACE_SECONDS)
+            await sleep_for(clock, PLACE_SECONDS, "a free place among the processes of the state")
     return await writer.run(lambda c: take_place(c, server, places))
 
 

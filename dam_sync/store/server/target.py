@@ -31,6 +31,7 @@ from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import StoreUnreachable, Transient
 from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
+from dam_sync.model.waits import waiting
 from dam_sync.store.base import Storage, from_text, to_text
 from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.rows import CONTAINER, PLACED, TERM
@@ -324,13 +325,14 @@ class ServerTarget(SharedTarget):
         """What processes that no longer hold the lock began to create, once their calls have certainly ended. Raises
         Transient if one of them does not end."""
         until, given = SYSTEM_CLOCK.monotonic() + LONGEST.total_seconds(), (self._target, scope, self._token)
-        while True:
-            rows = await self._session.run(lambda raw: raw.execute(_OPEN, given).fetchall())
-            if all(age >= self._times.ending or self._is_gone(process) for _, _, process, age in rows):
-                return [SharedPart(place, tuple(from_text(path))) for place, path, *_ in rows]
-            if SYSTEM_CLOCK.monotonic() >= until:
-                raise Transient(f"another process creates {scope} at the target, and does not finish")
-            await SYSTEM_CLOCK.sleep(WAIT_SECONDS)
+        with waiting(SYSTEM_CLOCK, LONGEST.total_seconds(), f"another process, which creates {scope} at the target"):
+            while True:
+                rows = await self._session.run(lambda raw: raw.execute(_OPEN, given).fetchall())
+                if all(age >= self._times.ending or self._is_gone(process) for _, _, process, age in rows):
+                    return [SharedPart(place, tuple(from_text(path))) for place, path, *_ in rows]
+                if SYSTEM_CLOCK.monotonic() >= until:
+                    raise Transient(f"another process creates {scope} at the target, and does not finish")
+                await SYSTEM_CLOCK.sleep(WAIT_SECONDS)
 
     def _is_gone(self, process: str) -> bool:
         host, pid, _ = process.rsplit("/", 2)

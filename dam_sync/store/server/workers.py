@@ -27,6 +27,7 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
 
 from dam_sync.model.errors import SafetyStop, StoreUnreachable, WorkerLost
+from dam_sync.model.waits import waiting
 from dam_sync.store.base import Database, Repository, from_text
 from dam_sync.store.note_keys import WORKERS
 from dam_sync.store.notes import put_note
@@ -90,12 +91,13 @@ class WorkerRepository(Repository):
         there are ended."""
         clock, exists = self._database.clock, self._database.storage.process_exists
         until, ended = clock.monotonic() + STILL.total_seconds(), False
-        while not all(each.is_gone(exists) for each in processes):
-            if clock.monotonic() >= until:
-                if ended or not await self._end_sessions([each.place for each in processes]):
-                    return
-                until, ended = clock.monotonic() + STILL.total_seconds(), True
-            await clock.sleep(WAIT_SECONDS)
+        with waiting(clock, 2 * STILL.total_seconds(), "the end of worker processes"):
+            while not all(each.is_gone(exists) for each in processes):
+                if clock.monotonic() >= until:
+                    if ended or not await self._end_sessions([each.place for each in processes]):
+                        return
+                    until, ended = clock.monotonic() + STILL.total_seconds(), True
+                await clock.sleep(WAIT_SECONDS)
 
     async def _end_sessions(self, places: Sequence[int]) -> bool:
         """End the sessions that hold these places; returns whether there were any."""

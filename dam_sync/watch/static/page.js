@@ -102,7 +102,7 @@ function showRun(section, run, bounds) {
     bar.removeAttribute("value");
   }
   const limited = bounds?.length ? `; ends earlier at ${bounds.join(", ")}` : "";
-  const left = run.left ? `Remaining time of this phase: ${run.left.text}` : "The remaining time of this phase is not known";
+  const left = run.waiting ? `${run.waiting.text[0].toUpperCase()}${run.waiting.text.slice(1)}` : run.left ? `Remaining time of this phase: ${run.left.text}` : "The remaining time of this phase is not known";
   text(section, "left", `${left}${limited}. The run began ${duration(run.seconds)} ago.`);
   const links = /^https?:\/\//.test(run.dashboard) ? [run.dashboard] : [];
   list(section, "dashboard", links, (url) => element("a", "Dashboard of the workers", { href: url, rel: "noreferrer" }));

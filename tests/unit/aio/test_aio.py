@@ -29,7 +29,7 @@ async def test_polling_waits_by_its_pauses_and_asks_a_last_time_when_time_is_up(
     async def ask() -> None:
         asked.append(clock.monotonic() - begun)
 
-    assert await poll_until(clock, ask, 5.0, (1.0, 2.0), delay=delay) is None
+    assert await poll_until(clock, ask, 5.0, (1.0, 2.0), "a thing", delay=delay) is None
     assert asked == waited
 
 
@@ -39,7 +39,7 @@ async def test_polling_ends_with_the_first_result() -> None:
     async def ask() -> int | None:
         return next(results)
 
-    assert await poll_until(SteppedClock(auto=True), ask, 60.0, (1.0,)) == 0
+    assert await poll_until(SteppedClock(auto=True), ask, 60.0, (1.0,), "a thing") == 0
     assert list(results) == [1]
 
 
@@ -60,7 +60,7 @@ async def test_polling_ends_soon_when_nobody_waits_any_more(delay: float) -> Non
             raise NotWanted
 
     with pytest.raises(NotWanted):
-        await poll_until(clock, ask, 7200.0, (600.0,), delay=delay, look=look)
+        await poll_until(clock, ask, 7200.0, (600.0,), "a thing", delay=delay, look=look)
     assert clock.monotonic() - begun <= 100 + 2 * LOOK_SECONDS
 
 

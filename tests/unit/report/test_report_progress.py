@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 import time
 from typing import Any
 
 from dam_sync.api.running import snapshots
 from dam_sync.model.run_options import MOVING, Progress, RunOptions
-from dam_sync.report.progress import ERASE, ProgressLine, line
+from dam_sync.report.progress import ERASE, MOST_WAIT_SECONDS, WAIT_SECONDS, ProgressLine, ToldWaits, line
+from tests.support.stepped_clock import SteppedClock
 
 STATE = {
     "phase": "comparing",
@@ -67,6 +69,50 @@ def test_it_names_what_assets_wait_for() -> None:
     assert line(looking).startswith("comparing · looking for 3 creates · ")
 
 
+WAITING = {"seconds": 40.0, "text": "target: waiting for POST assets since 40 s, at most 3 min"}
+
+
+def test_it_names_what_is_waited_for() -> None:
+    assert line({**STATE, "waiting": WAITING}).startswith(f"comparing · {WAITING['text']} · 120 of 200 assets")
+
+
+def test_a_snapshot_has_the_longest_wait() -> None:
+    progress, clock = Progress(), SteppedClock(auto=True)
+    shown = snapshots(RunOptions(progress=progress, clock=clock))
+    assert shown()["waiting"] is None
+    progress.waits.begin("GET assets", "source", -40.0, 140.0)
+    assert shown()["waiting"]["text"] == "source: waiting for GET assets since 40 s, at most 3 min"
+
+
+def test_a_line_of_its_own_comes_after_twenty_seconds_and_then_ever_later() -> None:
+    told = ToldWaits()
+    states = [(second, {**STATE, "waiting": {**WAITING, "seconds": float(second)}}) for second in range(1, 2_000)]
+    at = [second for second, state in states if told.due(state, 1.0)]
+    assert at[0] == WAIT_SECONDS
+    gaps = [later - earlier for earlier, later in itertools.pairwise(at)]
+    assert gaps == [40, 80, 160, *[MOST_WAIT_SECONDS] * (len(gaps) - 3)]
+
+
+def test_lines_about_waits_come_soon_again_once_something_was_completed() -> None:
+    told, at = ToldWaits(), []
+    for second in range(1, 200):
+        state = {**STATE, "done": 1 + second // 100, "waiting": {**WAITING, "seconds": 60.0}}
+        if told.due(state, 1.0):
+            at.append(second)
+    assert at == [1, 41, 100, 140]
+
+
+def test_without_progress_only_waits_are_told() -> None:
+    stream, waiting = Terminal(), {**STATE, "waiting": WAITING}
+    shown = ProgressLine(lambda: waiting, enabled=False, stream=stream, live_seconds=0.01)
+    shown.start()
+    until = time.monotonic() + 60
+    while not stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.01)
+    shown.stop()
+    assert stream.getvalue() == f"comparing · {WAITING['text']}\n"
+
+
 def test_a_command_that_moves_nothing_counts_no_assets() -> None:
     asking = {**STATE, "phase": "asking the services", "moves": False, "done": 0, "rate": 0.2}
     assert line(asking) == "asking the services · calls: source 12, target 1,311"
@@ -74,7 +120,7 @@ def test_a_command_that_moves_nothing_counts_no_assets() -> None:
 
 def drawn(state: dict[str, Any], stream: io.StringIO) -> ProgressLine:
     shown = ProgressLine(lambda: state, enabled=False, stream=stream)
-    shown._draw(line(state))
+    shown._draw(line(state), live=stream.isatty())
     return shown
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.errors import ContractBroken, InvalidValue
 from dam_sync.model.values import Term
+from dam_sync.model.weights import BATCH_BYTES
 from dam_sync.services.folder.api.catalogue import IN_SHEET, LONGEST_LINE, ROOM, Catalogue
 from dam_sync.services.folder.api.disk import Disk
 from tests.support.state.memory_journal import MemoryJournal
@@ -71,3 +74,26 @@ async def test_a_line_of_a_sheet_that_is_too_long_is_not_two_rows(tmp_path: Path
     (tmp_path / "catalogue.csv").write_bytes(b"id,fields.a\n1," + b"x" * LONGEST_LINE + b"\n2,b\n")
     with pytest.raises(ContractBroken, match=r"catalogue\.csv:2: the line has more than"):
         await connect(tmp_path, read_only=True).probe()
+
+
+@pytest.mark.parametrize("number", [4, 16])
+async def test_a_listing_keeps_a_bounded_part_of_large_records(tmp_path: Path, number: int) -> None:
+    """The others are listed by their ids, and are read again when it is their turn."""
+    size = 3 * BATCH_BYTES // 8
+    lines = [{"record": "asset", "id": str(each), "fields": {"notes": "x" * size}} for each in range(number)]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "catalogue.jsonl").write_text(text)
+    service = connect(tmp_path, read_only=True)
+    del text, lines
+    tracemalloc.start()
+    try:
+        found = await everything(service)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    kept = [entry.asset for entry in found if entry.asset is not None]
+    assert (len(found), len(kept)) == (number, 2)
+    assert len({entry.revision for entry in found}) == number
+    assert most < 3 * BATCH_BYTES
+    asset = await service.fetch(found[-1].id)
+    assert (asset.revision, len(str(asset.fields["notes"]))) == (found[-1].revision, size)

@@ -18,7 +18,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.migrations import VERSION, migrate
-from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WATERMARK, tenant_key
+from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
 from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of, why_it_ended
@@ -47,6 +47,7 @@ async def _filled(path: Path) -> SqlStore:
     await store.set_meta(WATERMARK, "2026-03-01T12:00:00Z")
     await store.set_meta(tenant_key("source"), "museum.dam.example")
     await store.set_meta(PHASE, {"run": run.id, "phase": "closing", "since": "2026-03-01T12:00:00Z"})
+    await store.set_meta(WAITING, {"run": run.id, "side": "target", "for": "GET assets", "since": "", "until": None})
     rows = [Deletion("1", "t1", UNLISTED, START, 2, 1, "all"), Deletion("2", "t2", IN_TRASH, START, 1, 1, "all")]
     await store.keep_deletions(rows, ())
     await store.put_corrections([CorrectionRow("3", "title", "a", "too long", ("b",))])
@@ -66,6 +67,7 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     assert found.linked == await store.link_count() == 2
     assert found.watermark == await store.get_meta(WATERMARK)
     assert found.phase == await store.get_meta(PHASE) is not None
+    assert found.waiting == await store.get_meta(WAITING) is not None
     assert found.corrections == (await store.correction_count())[0] == 1
     assert found.gone == [GoneAsset(d.source, d.target, d.reason, d.since) for d in await store.deletions()]
     assert len(found.gone) == 2

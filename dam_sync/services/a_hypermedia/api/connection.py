@@ -40,7 +40,7 @@ ENDPOINTS: Mapping[str, str] = {
     "baskets": "/api/dam/baskets",
 }
 MEDIA_READ = f"GET {ENDPOINTS['medias']}{MEDIA}"
-_SLOT = re.compile(r"\{[^}]*\}")
+_SLOT = re.compile(r"\{[^{}]*\}")  # no brace inside: each would be searched to the end of the link
 _PAGES_AT_MOST = 10_000
 _GONE = 404
 

@@ -16,6 +16,7 @@ from dam_sync.model.mistyped import size_of_file
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.service import Window
 from dam_sync.model.values import Json
+from dam_sync.model.waits import INDEX, sleep_for
 from dam_sync.services.a_hypermedia import facts
 from dam_sync.services.a_hypermedia.api.connection import HalRequest, made_id
 from dam_sync.services.a_hypermedia.api.hal import embedded, timestamp_text, wanted_id
@@ -198,7 +199,7 @@ class MediaFinder(HypermediaBase):
     async def _wait(self, attempt: int) -> None:
         """Before each attempt: none at first; at the last one the index can no longer be behind."""
         earlier = _POLLS[attempt - 1] if attempt else 0.0
-        await self._api.clock.sleep(self._options.index_lag * (_POLLS[attempt] - earlier))
+        await sleep_for(self._api.clock, self._options.index_lag * (_POLLS[attempt] - earlier), INDEX, "target")
 
     async def _known_staging(self) -> str:
         """The staging folder; empty if there is none."""

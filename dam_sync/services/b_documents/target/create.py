@@ -13,6 +13,7 @@ from dam_sync.model.errors import Conflict, DamSyncError, IntegrityError, Reject
 from dam_sync.model.journal import completed
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import INDEX, sleep_for
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.search import LIVE, quoted, select
 from dam_sync.services.b_documents.codec import wire
@@ -78,7 +79,7 @@ class DocumentsCreate(DocumentsUpdate):
         the index lag is waited out before None is returned. Safe to repeat."""
         found = await self._find(marker)
         if found is None and self.search.forbidden:
-            await self.api.clock.sleep(facts.INDEX_SECONDS)
+            await sleep_for(self.api.clock, facts.INDEX_SECONDS, INDEX, "target")
             found = await self._find(marker)
         return found
 

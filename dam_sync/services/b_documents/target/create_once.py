@@ -13,6 +13,7 @@ from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.errors import Conflict, ContractBroken, Transient
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, DocumentsApi, document_path
 from dam_sync.services.b_documents.codec.wire import document_of
@@ -69,7 +70,7 @@ class CreateOnce:
             found = await self.find(new)
             if found is not None and ours(found):
                 return found
-            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
+            await sleep_for(self.api.clock, wait * (0.5 + self.api.clock.chance()), AGAIN, "target")
         if _is_claimed(reply):  # whoever had the key died with it, and nothing was made (wire B 6.8)
             reply = await self._post(new, self.api.clock.token(), replays)
             if reply.status != 409:
@@ -86,7 +87,7 @@ class CreateOnce:
             reply = await self.api.client.send(keyed)
             if reply.status != 409 or not _is_claimed(reply):
                 return _unless_refused(reply)
-            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
+            await sleep_for(self.api.clock, wait * (0.5 + self.api.clock.chance()), AGAIN, "target")
         raise Transient("the first delivery of this call is still in progress", operation=request.operation)
 
     async def find(self, new: NewDocument) -> Json | None:
@@ -179,5 +180,5 @@ async def again_on_conflict(api: DocumentsApi, call: Callable[[], Awaitable[T]])
         try:
             return await call()
         except Conflict:
-            await api.clock.sleep(wait * (0.5 + api.clock.chance()))
+            await sleep_for(api.clock, wait * (0.5 + api.clock.chance()), AGAIN, "target")
     return await call()

@@ -15,6 +15,7 @@ from dam_sync.model.errors import Conflict, IntegrityError, NotFound, Rejected, 
 from dam_sync.model.limits import MIB, Limits
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.model.write_record import note_version
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import NO_DROP, WHOLE, document_path
@@ -127,7 +128,8 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             if reply.status != 409:
                 return wire.document_of(reply.object())
             row = None
-            await self.api.clock.sleep((wait or 0) * (0.5 + self.api.clock.chance()))
+            pause = (wait or 0) * (0.5 + self.api.clock.chance())
+            await sleep_for(self.api.clock, pause, AGAIN, "target")
         raise Conflict("somebody else keeps changing the document", asset=asset, operation=facts.PUT_ID)
 
     async def put_checked(self, asset: AssetId, properties: Properties, row: Json | None = None) -> Json:
@@ -206,7 +208,7 @@ class DocumentsUpdate(DocumentsContainers, DocumentsTerms):
             now = member_text(await self.api.document(asset), "state")
             if now != state:
                 return now
-            await self.api.clock.sleep(wait * (0.5 + self.api.clock.chance()))
+            await sleep_for(self.api.clock, wait * (0.5 + self.api.clock.chance()), AGAIN, "target")
         raise Rejected(
             f"the document is {state} and does not follow the transition {transition}",
             asset=asset,

@@ -17,6 +17,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Published, Shard, Window
 from dam_sync.model.values import Json, instant_text
+from dam_sync.model.waits import PROCESSED, sleep_for
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
@@ -304,7 +305,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         until = self._api.clock.monotonic() + facts.SETTLE_SECONDS
         pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
         while not wire.is_settled(row) and (left := until - self._api.clock.monotonic()) > 0:
-            await self._api.clock.sleep(min(next(pauses), left))
+            await sleep_for(self._api.clock, min(next(pauses), left), PROCESSED, "source")
             row = await self._row(asset)
         return row
 

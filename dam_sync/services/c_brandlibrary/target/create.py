@@ -18,6 +18,7 @@ from dam_sync.model.errors import Conflict, ContractBroken, Denied, IntegrityErr
 from dam_sync.model.journal import after_write, note_fact
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.waits import PROCESSED, sleep_for
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, related
@@ -134,7 +135,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             url = await self._uploads.send(content, journal)
             body = {"data": {"attributes": {"url": url, "filename": content.name}}}
             await self._api.write(facts.PUT_ATTACHMENT, (files[0]["id"],), body, asset=made, repeatable=True)
-            await self._api.clock.sleep(self._api.options.first_look)
+            await sleep_for(self._api.clock, self._api.options.first_look, PROCESSED, "target")
 
     async def _refuse_visible(self, made: AssetId, draft: Draft, journal: Journal, *, held_back: bool) -> None:
         """The first asset that must be hidden is read back at once. Raises Rejected if the service did not store what
@@ -194,7 +195,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         pulled = content is not None and await is_pulled(journal)
         waits = content is not None and (pulled or self._api.options.readiness == "wait")
         if waits:
-            await self._api.clock.sleep(self._api.options.first_look)
+            await sleep_for(self._api.clock, self._api.options.first_look, PROCESSED, "target")
         row = await self._looks.ask(made, seat)
         row = await self._approved(row if _tells(row, draft, content) else await self._reread(made), draft, journal)
         refuse_claimed(row, draft)
@@ -247,7 +248,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             return row if wire.is_settled(row) else None
 
         waits = facts.READY_WAITS
-        await poll_until(self._api.clock, ready, facts.READY_SECONDS, waits[1:], delay=waits[0])
+        await poll_until(self._api.clock, ready, facts.READY_SECONDS, waits[1:], PROCESSED, delay=waits[0])
         return row
 
     async def _reread(self, made: AssetId) -> Json:

@@ -16,6 +16,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import INDEX
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first
 from dam_sync.services.c_brandlibrary.codec import marks, wire
@@ -48,7 +49,7 @@ class BrandLibraryFinder(BrandLibraryBase):
             return await self._recent(marker, section, begun - facts.EARLIER) or await self._searched(marker)
 
         seconds = self._api.options.index_lag if patient else 0.0
-        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
+        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS, INDEX)
         return None if found is None else AssetId(found)
 
     async def look_for(self, marker: Marker) -> AssetId | None:
@@ -84,7 +85,7 @@ class BrandLibraryFinder(BrandLibraryBase):
             return fitting[0] if certain and len(fitting) == 1 else None
 
         seconds = self._api.options.index_lag if patient else 0.0
-        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS)
+        found = await poll_until(self._api.clock, look, seconds, facts.LAG_WAITS, INDEX)
         if found is None and patient:
             found = await self._searched(marker)
         if found is None and len(fitting) > 1:

@@ -14,6 +14,7 @@ from dam_sync.model.asset import AssetId, FileLink
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.waits import FETCHED, PROCESSED
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -95,8 +96,8 @@ class Arrival:
 
         if not has_arrived(row, content, any_size=fetched):
             wanted = self.api.keep_waiting if fetched else None
-            waits = facts.READY_WAITS
-            await poll_until(self.api.clock, look, seconds, waits[1:], delay=waits[0], look=wanted)
+            waits, what = facts.READY_WAITS, FETCHED if fetched else PROCESSED
+            await poll_until(self.api.clock, look, seconds, waits[1:], what, delay=waits[0], look=wanted)
         return last
 
     async def _send(self, made: AssetId, attachment: str, content: Content, journal: Journal) -> Json:
@@ -105,7 +106,7 @@ class Arrival:
         url = await self.uploads.send(await opened(content), journal)
         if url == await journal.get(USED):
             was_sent = partial(self._was_sent, made, attachment, content)
-            if await poll_until(self.api.clock, was_sent, facts.READY_SECONDS, facts.READY_WAITS):
+            if await poll_until(self.api.clock, was_sent, facts.READY_SECONDS, facts.READY_WAITS, PROCESSED):
                 return True
             await self.uploads.discard(journal)
             url = await self.uploads.send(await opened(content), journal)

@@ -11,6 +11,7 @@ from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.errors import IntegrityError, NotFound, Rejected, TooLarge
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json, parse_instant
+from dam_sync.model.waits import PROCESSED, sleep_for
 from dam_sync.model.write_record import note_version
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -122,7 +123,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             return True if row is not None and wire.count_of(row) > before["count"] else None
 
         async def landed() -> Json:
-            return await poll_until(self._api.clock, newer, self._api.options.index_lag, facts.READY_WAITS)
+            return await poll_until(self._api.clock, newer, self._api.options.index_lag, facts.READY_WAITS, PROCESSED)
 
         await journal.run("put", put, reconcile=landed)
         try:
@@ -155,7 +156,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
     async def _wait_for_first_look(self, created: JustCreated) -> None:
         """An asset that was just created is not looked at before its file can be ready: a look is a call."""
         ready = created.at + self._api.options.first_look
-        await self._api.clock.sleep(max(0.0, ready - self._api.clock.monotonic()))
+        await sleep_for(self._api.clock, ready - self._api.clock.monotonic(), PROCESSED, "target")
 
     async def _first_of(self, asset: AssetId, created: JustCreated) -> str | None:
         """The attachment of an asset that was just created, if it is the one that was sent and was processed: it has
@@ -173,7 +174,7 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) else None
 
-        return await poll_until(self._api.clock, ready, seconds, facts.READY_WAITS)
+        return await poll_until(self._api.clock, ready, seconds, facts.READY_WAITS, PROCESSED)
 
     async def _arrived(self, asset: str, attachment: str, count: int, content: Content) -> Json:
         """Wait until the new version is visible; its size must be that of the bytes sent. Raises IntegrityError,
@@ -183,9 +184,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             row = await self._attachment(asset, attachment)
             return row if wire.is_ready(row) and wire.count_of(row) > count else None
 
-        row = await poll_until(
-            self._api.clock, newer, facts.READY_SECONDS, facts.READY_WAITS, delay=self._api.options.first_look
-        )
+        first = self._api.options.first_look
+        row = await poll_until(self._api.clock, newer, facts.READY_SECONDS, facts.READY_WAITS, PROCESSED, delay=first)
         if row is None:
             raise _not_ready(asset)
         size = row["attributes"].get("size")
@@ -244,13 +244,14 @@ class BrandLibraryUpdater(BrandLibraryWriter):
             return True if not waits or any(wire.is_ready(file) for file in fresh) else None
 
         first = self._api.options.first_look if waits else 0.0
-        done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, facts.READY_WAITS, delay=first)
+        pauses = facts.READY_WAITS
+        done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, pauses, PROCESSED, delay=first)
         if not done and fresh:
             if not await Resend(self._api, self._uploads).sent(
                 asset, fresh[0]["id"], content, journal, f"{_name(content)}:file"
             ):
                 raise _not_ready(asset)
-            done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, facts.READY_WAITS, delay=first)
+            done = await poll_until(self._api.clock, ready, facts.READY_SECONDS, pauses, PROCESSED, delay=first)
         if not done and fresh:
             raise _not_ready(asset)
         sizes = [file["attributes"].get("size") for file in fresh]

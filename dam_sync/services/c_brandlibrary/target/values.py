@@ -19,6 +19,7 @@ from dam_sync.model.errors import ContractBroken, DamSyncError, NotFound, Reject
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import LATE, sleep_for
 from dam_sync.services.c_brandlibrary import facts
 from dam_sync.services.c_brandlibrary.api import BrandLibraryApi, newest_first
 from dam_sync.services.c_brandlibrary.codec import wire
@@ -248,7 +249,8 @@ class FieldValueWriter:
             return True if not gone & names_of(document.rows) else None
 
         seconds = sum(facts.TAG_WAITS)
-        if not await poll_until(self.api.clock, done, seconds, facts.TAG_WAITS[1:], delay=facts.TAG_WAITS[0]):
+        pauses, first = facts.TAG_WAITS[1:], facts.TAG_WAITS[0]
+        if not await poll_until(self.api.clock, done, seconds, pauses, "tags to be deleted", delay=first):
             raise Rejected(
                 "deleted tags still exist",
                 asset=asset,
@@ -279,7 +281,7 @@ class FieldValueWriter:
         except (NotSent, Throttled):
             raise
         except Transient:
-            await self.api.clock.sleep(facts.LATE_WAIT)
+            await sleep_for(self.api.clock, facts.LATE_WAIT, LATE, "target")
             raise
 
     async def _post_tags(self, asset: str, tags: list[str]) -> None:

@@ -20,6 +20,7 @@ from dam_sync.model.asset import AssetId, Entry, digest_of
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import (
@@ -190,7 +191,7 @@ class Scan:
                 return reply.json()
             self._rows = body["limit"] = body["limit"] // 2
             self._carried = 0
-            await self.api.clock.sleep(1.0)
+            await sleep_for(self.api.clock, 1.0, AGAIN, "source")
         self._grow()
         return await self.api.ask(facts.SCAN, json=body)
 

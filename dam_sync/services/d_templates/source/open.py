@@ -19,6 +19,7 @@ from dam_sync.model.ports import Stream
 from dam_sync.model.service import Calls
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import VersionGroup, listed, number_of
 from dam_sync.services.d_templates.tenant import TemplatesPart
@@ -151,7 +152,7 @@ class TemplatesOpen(TemplatesPart):
             if reply.status != 502:
                 break
             if attempt < _TRIES:
-                await self.api.clock.sleep(float(attempt))
+                await sleep_for(self.api.clock, float(attempt), AGAIN, "source")
         known = await self.version_groups.record(record, asset=asset)  # raises where the service is down
         if known.deleted:
             raise Rejected("a file in the recycle bin cannot be downloaded", asset=asset, operation=facts.CONTENT)

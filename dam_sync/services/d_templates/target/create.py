@@ -9,6 +9,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker
 from dam_sync.model.errors import IntegrityError, InvalidValue, NotFound, Rejected, SessionGone, Transient, Uncertain
 from dam_sync.model.ports import Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import PROCESSED
 from dam_sync.model.write_record import note_version
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import Template
@@ -161,7 +162,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
             return now if now.has_file else None
 
         waits = facts.PROCESS_WAITS
-        return record if record.has_file else await self.api.until(looked_at, sum(waits[:4]), waits)
+        return record if record.has_file else await self.api.until(looked_at, sum(waits[:4]), waits, PROCESSED)
 
     async def _discard(self, asset: str, record: str, marker: Marker | None) -> None:
         """Discard a record without a file: clear its marker, promote the version before it, move it to the recycle bin,
@@ -258,7 +259,7 @@ class TemplatesCreate(TemplatesFind, TemplatesUpdate, TemplatesUploads):
 
         waits = facts.PROCESS_WAITS
         first = empty or not self.version_groups.is_fresh(asset)
-        family = await self.api.until(processed, facts.PROCESS_SECONDS, waits, first=first)
+        family = await self.api.until(processed, facts.PROCESS_SECONDS, waits, PROCESSED, first=first)
         if family is None:
             raise Transient("the version before this one is still being processed", asset=asset)
         if family.deleted:

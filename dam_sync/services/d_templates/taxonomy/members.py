@@ -19,6 +19,7 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.errors import ContractBroken, NotFound, Rejected
 from dam_sync.model.service import Shard
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.model.writes import Membership
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import (
@@ -203,7 +204,7 @@ class TemplatesMembers(TemplatesPart):
         they are asked for in halves (wire D 7)."""
         for data in await self._asked(start, most):
             return _read_rows(read, hits(data)), total_of(data)
-        await self.api.clock.sleep(1.0)
+        await sleep_for(self.api.clock, 1.0, AGAIN, "source")
         half = most // 2
         rows, total = await self._rows(read, start, half)
         if len(rows) < half:

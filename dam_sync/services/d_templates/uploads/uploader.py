@@ -17,6 +17,7 @@ from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Content, IsReferenced, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import PROCESSED
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
 from dam_sync.services.d_templates.codec.wire import (
@@ -159,7 +160,8 @@ class TemplatesUploader:
         except SessionGone:
             sent = await journal.get("file") is not None or await journal.get("parts:finish") is not None
             seconds = facts.PROCESS_SECONDS if sent else sum(facts.PROCESS_WAITS[:4])
-            return await self.api.until(lambda: self._looked_at(made), seconds, facts.PROCESS_WAITS) is not None
+            ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
+            return await self.api.until(ask, seconds, waits, PROCESSED) is not None
         return False
 
     async def _put_whole(self, made: CreatedRecord, content: Content) -> Json:
@@ -202,7 +204,7 @@ class TemplatesUploader:
     async def _processed(self, made: CreatedRecord, content: Content, journal: Journal) -> Json:
         """The service's checksum, once the file is processed. Raises Transient, IntegrityError."""
         ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
-        record = await self.api.until(ask, facts.PROCESS_SECONDS, waits, first=False)
+        record = await self.api.until(ask, facts.PROCESS_SECONDS, waits, PROCESSED, first=False)
         if record is None:
             await note_fact(journal, WAITED)
             raise Transient("the service has not processed the file yet", operation=facts.ASSET, asset=made.family)
@@ -228,8 +230,8 @@ class TemplatesUploader:
             refusal = InvalidValue(message, operation=facts.COMPLETE, asset=made.family)
         except InvalidValue as error:
             refusal = error
-        waits = facts.PROCESS_WAITS
-        if await self.api.until(lambda: self._looked_at(made), sum(waits), waits, first=False) is None:
+        ask, waits = (lambda: self._looked_at(made)), facts.PROCESS_WAITS
+        if await self.api.until(ask, sum(waits), waits, PROCESSED, first=False) is None:
             text = f"the upload could not be completed: {refusal.message}"
             raise SessionGone(text, operation=facts.COMPLETE, asset=made.family, code=refusal.code)
 

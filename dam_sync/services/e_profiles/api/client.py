@@ -19,6 +19,7 @@ from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, Conflict, ContractBroken, NotFound
 from dam_sync.model.limits import Limits
 from dam_sync.model.values import Json
+from dam_sync.model.waits import sleep_for
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.options import ProfilesOptions, ProfilesToken, limits_of
 
@@ -93,7 +94,7 @@ class ProfilesApi:
             try:
                 return await self.expanding(request)
             except (NotFound, Conflict):
-                await self.clock.sleep(wait)
+                await sleep_for(self.clock, wait, "a new asset", "target")
         return await self.expanding(request)
 
     def uploaded(self, asset: str) -> None:

@@ -6,6 +6,7 @@ from dam_sync.http.client import Request
 from dam_sync.http.retry import patient
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import Conflict, NotFound, SafetyStop, Transient
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
@@ -27,7 +28,7 @@ async def to_trash(api: ProfilesApi, asset: AssetId) -> bool:
                 return False
             raise
         except Transient as error:
-            await api.clock.sleep(patient(error, pause))
+            await sleep_for(api.clock, patient(error, pause), AGAIN, "target")
             if await is_trashed(api, asset):
                 return True
     return (await api.client.send(request)).status not in _GONE

@@ -16,6 +16,7 @@ from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import silent
 from dam_sync.model.ports import Call, Content, Journal
 from dam_sync.model.values import Json, instant_text, parse_instant
+from dam_sync.model.waits import FETCHED
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.api.trash import to_trash
@@ -131,7 +132,7 @@ class Pull:
 
         waits, most, wanted = facts.PENDING_WAITS, self.api.options.fetch_seconds, self.api.keep_waiting
         seconds = min(most, max(most - waited, facts.LEAST_FETCH_SECONDS))
-        row = await poll_until(self.api.clock, look, seconds, waits, delay=facts.SETTLE_SECONDS, look=wanted)
+        row = await poll_until(self.api.clock, look, seconds, waits, FETCHED, delay=facts.SETTLE_SECONDS, look=wanted)
         if row is None:
             return False
         size = wire.file_of(row, made).size

@@ -23,6 +23,7 @@ from dam_sync.model.journal import note_fact
 from dam_sync.model.limits import Part
 from dam_sync.model.ports import Budget, Call, Content, Journal
 from dam_sync.model.values import Json
+from dam_sync.model.waits import AGAIN, sleep_for
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api.client import ProfilesApi
 from dam_sync.services.e_profiles.codec import wire
@@ -164,7 +165,7 @@ class ProfilesChunks:
             except (Transient, ContractBroken) as error:
                 if (receipt := (await self.received(ticket)).get(part.number)) is not None:
                     return receipt
-                await self.api.clock.sleep(patient(error, pause))
+                await sleep_for(self.api.clock, patient(error, pause), AGAIN, "target")
         return await self._sent(ticket, part, body)
 
     async def _sent(self, ticket: Json, part: Part, body: Blocks) -> Json:
