@@ -63,7 +63,7 @@ def _unknown(toggles: Toggles) -> Iterator[ServiceNote]:
     for name in toggles.unknown:
         known = nearest(name, [one.name for one in toggles.offered]) or f"{len(toggles.offered)} are listed"
         text = f"the service lists no opt-in behavior {name}, which the option {toggles.option} requests"
-        hint = f"it has no effect: leave it out of {toggles.option}, or write another: {known}"
+        hint = f"it has no effect: leave it out of {toggles.option}; {known}"
         yield ServiceNote("toggles", text, hint, warns=True)
 
 

@@ -35,7 +35,7 @@ def about_missing_fields(reading: MappingReading, source: Schema, target: Schema
     found = missing.missing_fields(reading.document, source, target) if reading.document is not None else []
     if not found:
         return []
-    number = counted(len(found), "field that it writes does", "fields that it writes do")
+    number = counted(len(found), "field that the mapping writes does", "fields that the mapping writes do")
     text = f"{number} not exist at the target: {_named([one.text for one in found])}"
     return [ServiceNote(SUBJECT, text, "make them at the target first, or correct the lines", warns=True)]
 

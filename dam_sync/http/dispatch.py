@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,7 @@ class RequestDispatcher:
         self._gate: ConcurrencyLimiter | SharedConcurrency = self._api
         if self._learned is None and self._rate.permits is not None:
             self._gate = SharedConcurrency(self._api, self._rate.permits, config.clock, self.side)
+        self._announced = math.inf  # the lowest rate that responses announced
         self._calls_per_day = config.calls_per_day
         self.allowance: MonthlyAllowance | None = None
         self.bandwidth = BandwidthLimiter(config.bandwidth, config.clock, self.side)
@@ -169,8 +171,12 @@ class RequestDispatcher:
 
     def keep_to_rate(self, per_second: float | None) -> None:
         """Keep to this rate from now on, with everything that shares it; a higher one, or None, changes nothing."""
-        if per_second is not None:
-            self._limiter.lower_to(per_second)
+        if per_second is None or per_second >= self._announced:
+            return
+        self._announced, before = per_second, self._limiter.rate
+        self._limiter.lower_to(per_second)
+        if self._limiter.rate != before:
+            _log.info("rate.announced", per_second=per_second, before=before)
 
     def _log_call(
         self,

@@ -134,7 +134,7 @@ def test_diagnostics_of_the_mapping_are_reported_one_by_one_with_their_lines(des
     assert len(rows) == 2
     assert all(row["file"].endswith("mapping.yaml") and row["line"] > 1 for row in rows)
     (missing,) = [row["message"] for row in marks["WARN"] if row["subject"] == "target schema"]
-    assert "1 field that it writes does not exist at the target: credits (" in missing
+    assert "1 field that the mapping writes does not exist at the target: credits (" in missing
 
 
 def test_a_container_that_the_source_lacks(desk: Small) -> None:

@@ -38,7 +38,7 @@ FILES = {
     "a ZIP archive": packed("list.csv"),
     "a text document": packed("[Content_Types].xml", "word/document.xml"),
     "a PDF": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n",
-    "a gzip file": gzip.compress(b"id,value\n"),
+    "a gzip file": gzip.compress(b"id,value\n", mtime=0),
     "a document of an old Office program": bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600),
     "UTF-16": "id;value\n1;é\n".encode("utf-16"),
 }

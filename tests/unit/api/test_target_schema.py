@@ -50,7 +50,7 @@ def test_missing_fields_are_listed_with_what_to_make(tmp_path: Path) -> None:
     path.write_text(with_lines(*lines, "note: {from: fields.inventory}"), encoding="utf-8")
     (note,) = about_missing_fields(read_mapping(path), SOURCE, TARGET)
     assert note.warns
-    assert "3 fields that it writes do not exist at the target" in note.text
+    assert "3 fields that the mapping writes do not exist at the target" in note.text
     assert "motif (term, several values, as keywords of the source)" in note.text
     assert "legende (long text, in several languages, as description of the source)" in note.text
     assert note.text.endswith("fixed")
