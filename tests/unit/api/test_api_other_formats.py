@@ -44,19 +44,19 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("data", "name"),
-    [
-        *((data, name) for name, data in FILES.items()),
-        (packed("content.xml", mimetype=f"{OPEN}spreadsheet"), "a spreadsheet"),
-        (packed("content.xml", mimetype=f"{OPEN}text"), "a text document"),
-        (packed("docProps/app.xml", "xl/workbook.xml"), "a spreadsheet"),
-        ("id;value\n".encode("utf-16-le"), "UTF-16"),
-        ("id;value\n".encode("utf-16-be"), "UTF-16"),
-        ("id;value\n".encode("utf-32"), "UTF-32"),
-        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a picture"),
-    ],
-)
+BEGINNINGS = [
+    *((data, name) for name, data in FILES.items()),
+    (packed("content.xml", mimetype=f"{OPEN}spreadsheet"), "a spreadsheet"),
+    (packed("content.xml", mimetype=f"{OPEN}text"), "a text document"),
+    (packed("docProps/app.xml", "xl/workbook.xml"), "a spreadsheet"),
+    ("id;value\n".encode("utf-16-le"), "UTF-16"),
+    ("id;value\n".encode("utf-16-be"), "UTF-16"),
+    ("id;value\n".encode("utf-32"), "UTF-32"),
+    (b"\xff\xd8\xff\xe0\x00\x10JFIF", "a picture"),
+]
+
+
+@pytest.mark.parametrize(("data", "name"), BEGINNINGS, ids=[name for _, name in BEGINNINGS])
 def test_a_format_is_known_by_its_first_bytes(data: bytes, name: str) -> None:
     found = other_format(data[:HEAD])
     assert found is not None
