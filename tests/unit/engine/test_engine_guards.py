@@ -87,6 +87,9 @@ class Desk:
     def clock(self) -> Desk:
         return self
 
+    def monotonic(self) -> float:
+        return self.waited
+
     async def sleep(self, seconds: float) -> None:
         self.waited += seconds
         self.target.there |= self.target.late
