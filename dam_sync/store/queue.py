@@ -6,7 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Integer, Row, Update, bindparam, case, delete, func, or_, select, text, update
+from sqlalchemy import (
+    Connection,
+    Integer,
+    Row,
+    Update,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    text,
+    update,
+)
 
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
@@ -35,7 +49,7 @@ from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
 from dam_sync.store.server.workers import held_by, is_held_by
 from dam_sync.store.standing import USUAL, with_done_again
 from dam_sync.store.statements import PreparedStatement, listed_statement
-from dam_sync.store.tables import CONFLICTS, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
+from dam_sync.store.tables import CONFLICTS, LINK, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
@@ -114,6 +128,7 @@ _LOSSES_OF = text(  # each part by its own index, which an OR would not use
     " WINDOW same AS (PARTITION BY rule, parked)) AS numbered"
     " WHERE place <= :examples ORDER BY rule, parked, place"
 )
+_AS_WRITTEN = exists().where(LINK.c.source == WORK.c.asset, LINK.c.source_revision == WORK.c.revision)
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -248,8 +263,8 @@ class WorkQueue(Repository):
         """Assets of a run: `listed`, `open`, and by action; the usual ones also if zero.
 
         From counters kept with the rows, and a scan of open rows only if there are any. An asset put back by `unpark`
-        is open in its old run until another run claims it; one that this run wrote and is about to read again is done,
-        and counted under `DONE_AGAIN` too.
+        is open in its old run until another run claims it; one that this run wrote as it is listed, and is about to
+        read again, is done, and counted under `DONE_AGAIN` too.
         """
 
         def job(c: Connection) -> dict[str, int]:
@@ -259,7 +274,7 @@ class WorkQueue(Repository):
             for label, n in c.execute(select(TALLY.c.label, TALLY.c.n).where(TALLY.c.run == run, TALLY.c.n > 0)):
                 counts[label] = counts.get(label, 0) + n
             if counts["open"]:
-                done = (text(OPEN), WORK.c.run == run, WORK.c.action.in_(MADE))
+                done = (text(OPEN), WORK.c.run == run, WORK.c.action.in_(MADE), _AS_WRITTEN)
                 again = select(WORK.c.action, func.count()).where(*done).group_by(WORK.c.action)
                 with_done_again(counts, ((row[0], row[1]) for row in c.execute(again)))
             return counts
@@ -268,12 +283,15 @@ class WorkQueue(Repository):
 
     async def set_done_apart(self, run: int) -> int:
         """In the copy of a plan: what an interrupted run wrote, and reads again because its listing was begun again, is
-        counted as what becomes of it now; returns how many assets. What it does not read again stays as it is."""
+        counted as what becomes of it now; returns how many assets did not change since. What it does not read again
+        stays as it is."""
         done, settled = (WORK.c.run == run, WORK.c.action.in_(MADE)), WORK.c.state == "settled"
 
         def job(c: Connection) -> int:
-            again = (text(OPEN), settled & (WORK.c.listed_run != run))
-            number = sum(c.execute(update(WORK).where(*done, each).values(action="")).rowcount for each in again)
+            again = or_(text(OPEN), settled & (WORK.c.listed_run != run))
+            same = or_(_AS_WRITTEN, WORK.c.listed_run != run)
+            number = int(c.execute(select(func.count()).select_from(WORK).where(*done, again, same)).scalar_one())
+            c.execute(update(WORK).where(*done, again).values(action=""))
             c.execute(update(WORK).where(WORK.c.run == run, settled, WORK.c.action == "").values(run=0))
             return number
 

@@ -167,7 +167,9 @@ def _tally(raw: sqlite3.Connection, run: int) -> dict[str, int]:
     if counts["open"]:
         again = raw.execute(
             "SELECT action, count(*) FROM work WHERE state IN ('pending', 'claimed') AND run = ?"
-            " AND action IN ('created', 'updated') GROUP BY action",
+            " AND action IN ('created', 'updated')"
+            " AND EXISTS (SELECT 1 FROM link WHERE source = work.asset AND source_revision = work.revision)"
+            " GROUP BY action",
             (run,),
         )
         with_done_again(counts, again)
@@ -175,8 +177,8 @@ def _tally(raw: sqlite3.Connection, run: int) -> dict[str, int]:
 
 
 def with_done_again(counts: dict[str, int], again: Iterable[tuple[str, int]]) -> None:
-    """Count open rows of assets that their run wrote, by what was done, as done: they are read again, because the
-    listing of the run was begun again."""
+    """Count open rows of assets that their run wrote as they are listed, by what was done, as done: they are read again
+    because the listing of the run was begun again."""
     for action, number in again:
         counts["open"] -= number
         counts[action] = counts.get(action, 0) + number

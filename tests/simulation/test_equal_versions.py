@@ -27,7 +27,7 @@ ASSETS = 2
 
 
 async def uploaded_again(hand: Hand, asset: Asset) -> None:
-    """Somebody uploads the current file once more, as a new version."""
+    """Somebody uploads the current file again, as a new version."""
     assert asset.file is not None
     data = b"".join([block async for block in await hand.service.open(asset.file)])
     await hand.service.replace(asset.id, Bytes(asset.filename, data, known=True), MemoryJournal())

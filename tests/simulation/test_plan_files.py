@@ -298,7 +298,7 @@ def test_the_plan_of_further_assets_moves_these(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("full", [True, False], ids=["planned full", "planned"])
 @pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_a_plan_tells_what_is_done_though_the_listing_was_begun_again(tmp_path: Path, full: bool, killed: bool) -> None:
+def test_a_plan_says_what_is_done_though_the_listing_was_begun_again(tmp_path: Path, full: bool, killed: bool) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         with pytest.raises(StopRequested):
             move.universe.live(move.job, limit=2)

@@ -91,7 +91,7 @@ def _versions(repository: Repository, doc: Document) -> list[Json]:
     files = [(each.uid, each.file) for each in holders if each.file]
     later = [file for _, file in files[1:]]
     return [
-        _file(uid, file) for (uid, file), after in zip(files, [*later, None], strict=True) if file is not after
+        _file(uid, file) for (uid, file), after in zip(files, [*later, None], strict=False) if file is not after
     ]  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def test_an_empty_input_where_one_is_needed_says_so() -> None:
     ]
 
 
-def test_choices_have_a_line_each_and_may_be_answered_by_number() -> None:
+def test_choices_have_a_line_each_and_a_number_that_is_taken() -> None:
     typing = Typing("2", "https://b.example", "1", "bob", "", "1=Picture", "")
     side = questions(typing).complete(NOTHING)
     first = next(iter(built_in()["b_documents"].options.model_fields))

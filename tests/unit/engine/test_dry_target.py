@@ -43,6 +43,7 @@ NOT_CALLED_IN_PLANS = {
     },  # of the target
     *{"remove_capabilities", "limits"},  # of the class; `capabilities` is passed on
     *{"counts", "new_term", "end_shared", "sweep"},
+    "unknown_languages",  # asked by `check` alone
 }
 
 

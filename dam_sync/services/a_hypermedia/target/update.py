@@ -293,7 +293,7 @@ class MediaUpdater(MediaMembers):
         return {"id": ""}
 
     async def _one_more(self, asset: str, content: Content, equal: int) -> Json:
-        """The same after versions with the same file: the newest ones have it once more than before."""
+        """The same after versions with the same file: one more of the newest has it than before."""
         rows, md5 = await self._version_rows(asset), await md5_of(content)
         newest = sorted(rows, key=lambda row: whole(row.get("versionNumber")) or 0, reverse=True)
         there = sum(1 for _ in takewhile(lambda row: resembles(row, content.name, content.size, md5), newest))
