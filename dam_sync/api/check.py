@@ -194,9 +194,11 @@ async def _about_side(
 
 
 async def _refuse_unreachable(side: SideConfig, role: str, options: RunOptions) -> None:
-    for url in dict.fromkeys(filter(None, (side.base_url, side.tenant_url))) if options.transport is None else ():
-        options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
-        await refuse_unreachable(url, role)
+    urls = {side.tenant_url: "tenant_url", side.base_url: "base_url"} if options.transport is None else {}
+    for url, key in sorted(urls.items(), key=lambda row: row[1]):
+        if url:
+            options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
+            await refuse_unreachable(url, role, key)
 
 
 async def _unresolved(side: SideConfig, why: DamSyncError) -> list[ConfigError]:

@@ -153,6 +153,8 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
 def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
+    if not any((line.more or {}).get("marker") for line in lines):
+        yield first_settings.MARKER
     yield from first_settings.about_options(suggested.undecided)
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]

@@ -24,10 +24,10 @@ LOGIN_KEYS = ("login", "username", "user", "client_id")
 PASSWORDS = ("password", "key", "client_secret", "token")
 
 
-async def refuse_unreachable(url: str, role: str) -> None:
+async def refuse_unreachable(url: str, role: str, key: str = "base_url") -> None:
     """Raise ConfigError for an unknown host name, Transient for a host that does not respond within seconds.
 
-    URLs with another scheme than HTTP are left to their service.
+    URLs with another scheme than HTTP are left to their service. key: of the job file.
     """
     parts = urlsplit(url)
     if parts.scheme not in HTTP:
@@ -35,7 +35,7 @@ async def refuse_unreachable(url: str, role: str) -> None:
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     if proxy_to(url) is not None:  # the proxy looks the name up
         return
-    place = f"{role}.base_url: {host}"
+    place = f"{role}.{key}: {host}"
     try:
         async with asyncio.timeout(SECONDS):
             await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -71,7 +71,7 @@ async def explained(error: DamSyncError, side: SideConfig, role: str, opens: Ope
         return error
     if isinstance(error, Transient) and not _is_page(error):
         return error
-    hint = "check `base_url`: it is the URL of the service, without the path of a page or of the API"
+    hint = f"check {_keys_of(side)}: the URL of the service, without the path of a page or of the API"
     if _root_of(side) and await _responds(opens, _root_of(side)):
         hint = f"did you mean base_url: {_root_of(side)}?"
     return _misplaced(error, side, role, hint)
@@ -85,8 +85,20 @@ async def explained_in_run(error: DamSyncError, side: SideConfig, role: str, ope
 
 
 def _misplaced(error: DamSyncError, side: SideConfig, role: str, hint: str) -> ConfigError:
-    text = f"{role}.base_url: {side.base_url} responds, but not like {side.kind}: {error.message}"
+    names, urls = f"{role}.base_url", side.base_url
+    if _has_two(side):
+        names, urls = f"{names} or {role}.tenant_url", f"{urls} or {side.tenant_url}"
+    text = f"{names}: {urls} responds, but not like {side.kind}: {error.message}"
     return ConfigError(text, service=error.service, operation=error.operation, hint=hint)
+
+
+def _has_two(side: SideConfig) -> bool:
+    """Whether calls go to two hosts; an error does not say to which."""
+    return bool(side.tenant_url) and side.tenant_url != side.base_url
+
+
+def _keys_of(side: SideConfig) -> str:
+    return "`base_url` and `tenant_url`" if _has_two(side) else "`base_url`"
 
 
 def _root_of(side: SideConfig) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute, exit_on_error
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_init
 from dam_sync.report.output import Output
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from dam_sync.api.new_job import Initialized
     from dam_sync.model.run_options import RunOptions
 
+AGAIN = "the job file is written: once it is right, `dam-sync init {job}` writes the mapping"
 GIVEN = "A key of this side as in a job file: kind, base_url, tenant_url, flow, login, options.NAME …; may be repeated."
 NAMED = "For a secret of this side, the environment variable that holds it: password=MUSEUM_PASSWORD; may be repeated."
 Pairs = Annotated[
@@ -54,7 +57,11 @@ def init(
         output.note(f"written: {path}")
 
     async def act(options: RunOptions) -> int:
-        done = await write_first_mapping(job, options)
+        try:
+            done = await write_first_mapping(job, options)
+        except DamSyncError as error:
+            error.hint = "; ".join(filter(None, (error.hint, AGAIN.format(job=shlex.quote(str(job))) * bool(files))))
+            raise
         if output.as_json:
             output.data({**done.as_json(), "written": [str(path) for path in (*files, *done.written)]})
         else:

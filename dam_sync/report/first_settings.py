@@ -12,6 +12,10 @@ POLICY = (
     "`policy` in the job file: as long as it is not there, nothing is removed at the target, all file versions are "
     "moved, and what changed at both services is parked (`dam-sync help jobs`)"
 )
+MARKER = (
+    "the marker: no line of the mapping has it, and nothing is planned or run until one says `{marker: true}`. Add an "
+    "optional, searchable text field to the target and give it that line, or write `marker: none` into the mapping"
+)
 
 
 def about_options(undecided: Mapping[str, Sequence[Undecided]]) -> list[str]:

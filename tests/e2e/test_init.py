@@ -123,5 +123,6 @@ def test_a_wrong_credential_leaves_the_job_file_for_the_next_attempt(desk: Small
     job = tmp_path / "museum.yaml"
     wrong = {**KEYS, "M_A_PASSWORD": "wrong-hush-hush"}
     found = ran("init", str(job), *flags(desk), code=7, env=wrong)
+    found.says(f"once it is right, `dam-sync init {job}` writes the mapping")
     assert "wrong-hush-hush" not in found.text + texts(tmp_path)
     ran("init", str(job), code=0, env=KEYS).says("museum.mapping.yaml")

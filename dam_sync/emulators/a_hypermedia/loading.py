@@ -13,7 +13,7 @@ from dam_sync.emulators.a_hypermedia.probing import facts_of
 from dam_sync.emulators.a_hypermedia.records import LEVELS, Attachment, Media, User, Version
 from dam_sync.emulators.a_hypermedia.schema import Form, FormField, Lookup, SchemaBuilder
 from dam_sync.emulators.a_hypermedia.state import Library
-from dam_sync.emulators.kit.catalogue import Catalogue, Record, blob_of, restrictions
+from dam_sync.emulators.kit.catalogue import Catalogue, Record, blob_of, restrictions, unloaded
 from dam_sync.emulators.kit.environment import Json
 
 mimetypes.add_type("image/heic", ".heic")
@@ -61,7 +61,7 @@ class Loader:
             try:
                 self._asset(asset)
             except (KeyError, ValueError, TypeError) as problem:
-                raise ValueError(f"asset {asset.get('id')!r}: {problem!r}") from problem
+                raise unloaded(asset, problem) from problem
         self._relate()
         add_users(library)
 

@@ -13,7 +13,7 @@ from dam_sync.emulators.b_documents.configuring import PREFIX, Configuration
 from dam_sync.emulators.b_documents.records import Ace, Document, FileBlob, Group, Props, instant, moment_of
 from dam_sync.emulators.b_documents.server import Server
 from dam_sync.emulators.b_documents.types import Field
-from dam_sync.emulators.kit.catalogue import Catalogue, Record, blob_of, restrictions
+from dam_sync.emulators.kit.catalogue import Catalogue, Record, blob_of, restrictions, unloaded
 from dam_sync.emulators.kit.environment import Json
 
 mimetypes.add_type("image/webp", ".webp")
@@ -48,7 +48,7 @@ class Loader:
                 try:
                     self._asset(asset)
                 except (KeyError, ValueError, TypeError) as problem:
-                    raise ValueError(f"asset {asset.get('id')!r}: {problem!r}") from problem
+                    raise unloaded(asset, problem) from problem
             transaction.jobs.clear()
             transaction.events.clear()
         self._relate()

@@ -159,6 +159,16 @@ class CatalogueAssets:
             )
 
 
+def unloaded(asset: Record, problem: Exception) -> ValueError:
+    """Why the record of an asset cannot be loaded."""
+    why = f"{problem.args[0]!r} is missing, or no record of the file declares it" if _is_missing(problem) else problem
+    return ValueError(f"asset {asset.get('id')!r}: {why}")
+
+
+def _is_missing(problem: Exception) -> bool:
+    return isinstance(problem, KeyError) and bool(problem.args)
+
+
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.reachability import explained, explained_in_run
+from dam_sync.api.reachability import explained, explained_in_run, refuse_unreachable
 from dam_sync.config.side import SideConfig
 from dam_sync.model.errors import ConfigError, Denied, NotFound, Transient
+from tests.support.network.raw_server import free_port
 
 ROOT = "https://dam.example"
 
@@ -55,3 +56,20 @@ async def test_a_service_in_trouble_stays_what_it_is_in_a_run() -> None:
     side = SideConfig(kind="d_templates", base_url=f"{ROOT}/dam")
     assert await explained_in_run(error, side, "source", AtRoot(None)) is error
     assert isinstance(await explained(error, side, "source", AtRoot(None)), ConfigError)
+
+
+async def test_both_urls_are_named_where_an_error_does_not_say_which_one_was_called() -> None:
+    tenant = "https://museum.dam.example"
+    side = SideConfig(kind="e_profiles", base_url=ROOT, tenant_url=tenant)
+    found = await explained(NotFound("nothing is here (404)"), side, "target", AtRoot(None))
+    assert found.message.startswith(f"target.base_url or target.tenant_url: {ROOT} or {tenant} responds, but not like")
+    assert found.hint.startswith("check `base_url` and `tenant_url`: ")
+    one = await explained(
+        NotFound("nothing (404)"), side.model_copy(update={"tenant_url": ROOT}), "target", AtRoot(None)
+    )
+    assert one.message.startswith(f"target.base_url: {ROOT} responds, but not like e_profiles")
+
+
+async def test_a_host_that_is_not_there_is_named_by_its_key() -> None:
+    with pytest.raises(Transient, match=r"target\.tenant_url: 127\.0\.0\.1: port"):
+        await refuse_unreachable(f"http://127.0.0.1:{free_port()}", "target", "tenant_url")

@@ -6,15 +6,18 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from dam_sync.api.new_job import NewJob, write_first_mapping, write_new_job
+from dam_sync.api.new_job import NewJob, _review, write_first_mapping, write_new_job
 from dam_sync.api.new_side import NOTHING, NewSide, SideQuestions
 from dam_sync.config.job import load_job
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import is_secret
+from dam_sync.mapping.suggest import SuggestedLine
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import built_in
@@ -211,3 +214,10 @@ async def test_between_folders_the_mapping_is_written_at_once(tmp_path: Path) ->
     head = mapping.read_text(encoding="utf-8").splitlines()[0]
     assert head == "# yaml-language-server: $schema=../jobs/schemas/mapping.schema.json"
     assert load_job(path, built_in()).mapping_path == mapping
+
+
+@pytest.mark.parametrize(("keys", "first"), [((), "the marker: no line"), (("srckey",), "`policy`")])
+def test_a_mapping_without_a_marker_is_what_to_look_at_first(keys: tuple[str, ...], first: str) -> None:
+    lines = tuple(SuggestedLine(key, (), more={"marker": True}) for key in keys)
+    made: Any = SimpleNamespace(suggestion=SimpleNamespace(lines=lines), undecided={})
+    assert next(_review(made, "folder")).startswith(first)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.emulators.kit.catalogue import blob_of, catalogue_of, read_catalogue
+from dam_sync.emulators.kit.catalogue import blob_of, catalogue_of, read_catalogue, unloaded
 from dam_sync.emulators.kit.environment import Environment
 from dam_sync.emulators.kit.object_store import ObjectStore
 
@@ -90,3 +90,9 @@ def test_only_plain_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("/etc/hostname")
     with pytest.raises(OSError):
         blob.read()
+
+
+def test_what_a_record_lacks_is_said_in_words() -> None:
+    problem = unloaded({"id": "7"}, KeyError("lib:title"))
+    assert str(problem) == "asset '7': 'lib:title' is missing, or no record of the file declares it"
+    assert str(unloaded({"id": "7"}, ValueError("no date"))) == "asset '7': no date"
