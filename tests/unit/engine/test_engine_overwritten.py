@@ -38,7 +38,7 @@ def test_dates_that_show_no_change_rule_none_out() -> None:
     )
 
 
-def test_what_no_date_tells_is_said() -> None:
+def test_assets_without_a_date_are_counted() -> None:
     assert said(None, None) == "of 2 assets no date tells whether they were changed since"
     assert said(600, known=False) == "of 1 asset no date tells whether they were changed since"
     assert "no date of the target shows a change" in said(0, None)

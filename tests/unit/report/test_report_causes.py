@@ -27,7 +27,7 @@ def test_a_cause_in_words_is_the_cause_in_an_option() -> None:
     assert len(set(CALLED.values())) == len(CALLED)
 
 
-def test_what_is_gone_is_not_said_to_have_been_removed_by_the_service() -> None:
+def test_the_cause_of_a_missing_new_asset_names_both_who_may_have_removed_it() -> None:
     for cause in (CAUSE, "removed by the service as a duplicate"):  # now, and as earlier releases said it
         assert "or somebody deleted it" in sentence(cause)
     assert "somebody deleted it" not in sentence("gone")
