@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,7 @@ def init(
     """Write a job file, and a first mapping suggested from both services. Overwrites nothing; run it again once the
     variables with the secrets are set, and it writes the mapping."""
     with exit_on_error(output):
-        from dam_sync.api.new_job import NewJob, write_first_mapping, write_new_job
+        from dam_sync.api.new_job import NewJob, decide_options, write_first_mapping, write_new_job
         from dam_sync.api.new_side import NewSide
 
         sides = (
@@ -52,6 +53,8 @@ def init(
 
     async def act(options: RunOptions) -> int:
         done = await write_first_mapping(job, options)
+        if asker is not None:
+            done = decide_options(done, partial(_ask_between, output), output.note, options.connectors)
         if output.as_json:
             output.data({**done.as_json(), "written": [str(path) for path in (*files, *done.written)]})
         else:
@@ -65,6 +68,16 @@ def init(
 def _ask(question: str, default: str) -> str:
     answer: str = typer.prompt(question, default=default, show_default=bool(default), err=True)
     return answer
+
+
+def _ask_between(output: Output, question: str, default: str) -> str:
+    """Ask while progress is shown. Left by Ctrl-C or the end of the input, nothing is decided."""
+    with output.line.hidden():
+        try:
+            return _ask(question, default)
+        except typer.Abort:
+            output.note("")  # ends the line of the question
+            return default
 
 
 def _show_new(output: Output, done: Initialized) -> None:

@@ -18,7 +18,8 @@ LONGEST = 60  # characters of a text that may be a date
 class Sample:
     """types: number of assets of each. filled: keys of fields with a value in any of them. whole: these are all the
     assets of the source. texts: by key of a field, its short texts and labels of terms, at most `MOST_TEXTS` different
-    ones, each with the number of values that are equal to it. filenames: the first `MOST_TEXTS` of them."""
+    ones, each with the number of values that are equal to it. filenames: the first `MOST_TEXTS` of them. groups: assets
+    by each group that may see them, the most frequent first."""
 
     assets: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
@@ -26,6 +27,7 @@ class Sample:
     whole: bool = False
     texts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     filenames: tuple[str, ...] = ()
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assets: Iterable[Asset], *, whole: bool = False) -> Sample:
@@ -33,8 +35,10 @@ class Sample:
         number, types, filled = 0, Counter[str](), set[str]()
         texts: dict[str, Counter[str]] = defaultdict(Counter)
         names: list[str] = []
+        groups = Counter[str]()
         for asset in assets:
             number += 1
+            groups.update(sorted(asset.rights.groups))
             types[asset.type] += 1
             if asset.filename.strip() and len(names) < MOST_TEXTS:
                 names.append(asset.filename)
@@ -42,7 +46,7 @@ class Sample:
                 if _holds(value):
                     filled.add(key)
                     _count(texts[key], value)
-        return cls(number, dict(types), frozenset(filled), whole, dict(texts), tuple(names))
+        return cls(number, dict(types), frozenset(filled), whole, dict(texts), tuple(names), dict(groups.most_common()))
 
 
 def _holds(value: Value) -> bool:
