@@ -159,9 +159,9 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
 def decide_options(
     done: Initialized, ask: Ask, tell: Tell, installed: Mapping[str, Connector] | None = None
 ) -> Initialized:
-    """Ask a person about the options that decide who sees assets, and write the answers into the job file. Returns what
-    is left to look at. installed: replaces the installed services. Raises ConfigError if the job would not load with
-    an answer."""
+    """Ask a person about the options that decide who sees assets, and write what is chosen into the job file. Returns
+    what is left to look at. installed: replaces the installed services. Raises ConfigError if the job would not load
+    with it."""
     review, left = list(done.review), list[OptionQuestion]()
     for question in done.questions:
         answer = ask(question.text, "").strip()

@@ -28,7 +28,7 @@ def waiver(rules: Sequence[ExposureRule]) -> str:
 
 
 def remedy_text(rule: ExposureRule, remedies: Iterable[str], *, closes: bool) -> str:
-    """What to do about the assets of one rule, but for the waiver. closes: whether `close` is an answer."""
+    """What to do about the assets of one rule, but for the waiver. closes: whether `close` helps."""
     return OR.join((*remedies, *([closing([rule])] if closes else [])))
 
 

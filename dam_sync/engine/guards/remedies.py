@@ -43,7 +43,7 @@ class ExposedDraft:
         return tuple(text for text in (line, option) if text)
 
     def closes(self, rule: ExposureRule) -> bool:
-        """Whether `close` is an answer: now, or once the option is set."""
+        """Whether `close` helps: now, or once the option is set."""
         return self.closable or (not self.shown_first(rule) and self._by_option() in self.remedies(rule))
 
     def shown_first(self, rule: ExposureRule) -> bool:
@@ -97,7 +97,7 @@ class ExposedDraft:
 @dataclass(frozen=True, slots=True)
 class HeldBack:
     """Assets that are set aside by one rule, with the same remedies. groups: those of the source that are in the way,
-    the same of all of them; closes: whether `close` is an answer."""
+    the same of all of them; closes: whether `close` helps."""
 
     rule: ExposureRule
     remedies: tuple[str, ...]

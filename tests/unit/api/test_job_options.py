@@ -82,14 +82,14 @@ def answered(job: Path, *answers: str) -> tuple[Initialized, list[str]]:
     return decide_options(done, lambda question, default: given.pop(0), told.append, built_in()), told
 
 
-def test_a_person_says_which_group_has_everybody(job: Path) -> None:
+def test_a_person_chooses_which_group_has_everybody(job: Path) -> None:
     done, told = answered(job, "nobody", "members")
     assert told[0] == "it is none of members"
     assert (done.review, done.questions) == (("more",), ())
     assert loaded(job).source.options == {"everybody": ["members"]}
 
 
-def test_nothing_is_written_without_an_answer(job: Path) -> None:
+def test_nothing_is_written_if_nothing_is_chosen(job: Path) -> None:
     done, told = answered(job, "")
     assert (done.review, done.questions, told) == (("told", "more"), (QUESTION,), [])
     assert job.read_text(encoding="utf-8") == TEXT

@@ -69,7 +69,7 @@ def limited() -> Asset:
     return replace(ASSET, rights=Rights(groups=STAFF))
 
 
-def test_what_the_target_shows_first_is_kept_closed_by_its_option_and_nothing_else_is_proposed() -> None:
+def test_what_the_target_shows_first_is_closed_by_its_option_and_nothing_else_is_proposed() -> None:
     target = service(lambda draft: Audience(groups=STAFF | PUBLIC), Feature.GROUPS, Feature.CLOSED, option=CLOSING)
     hint = judged(target, limited(), Draft(None, "a.jpg", rights=Rights(groups=STAFF))).hint
     in_order(
@@ -204,7 +204,7 @@ def test_the_remedies_of_most_assets_come_first_and_each_once() -> None:
     assert advice.endswith("`options: {everybody: a}` of the source says so; or usual; or rare")
 
 
-def test_one_remedy_of_several_rules_is_told_once_and_the_waiver_at_last() -> None:
+def test_one_remedy_of_several_rules_is_named_once_and_the_waiver_at_last() -> None:
     rows = [
         Advice(("set the option",), closes=True).as_json(ExposureRule.ARCHIVED),
         Advice(("set the option",)).as_json(ExposureRule.UNRELEASED),
