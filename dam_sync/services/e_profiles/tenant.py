@@ -207,10 +207,14 @@ class ProfilesPart(HttpService):
                 return None
         return self._counted
 
+    async def adopt_schema(self, source: Schema) -> None:
+        """Adds nothing. Raises ConfigError if `closed_profile` names a profile by which nothing can be kept closed."""
+        tenant, now = await self.tenant.load(), self.api.client.decision_time()
+        security.refuse_seen_profiles(tenant, self.api.options, now)
+
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
-        tenant, options, now = await self.tenant.load(), self.api.options, self.api.client.decision_time()
-        security.refuse_seen_profiles(tenant, options, now)
+        tenant, now = await self.tenant.load(), self.api.client.decision_time()
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
 
     def exposure_options(self) -> ExposureOptions:

@@ -202,6 +202,13 @@ def test_a_name_that_keeps_nothing_closed_is_refused(named: dict[str, str], text
         security.refuse_seen_profiles(tenant, ProfilesOptions(closed_profile=named), NOW)
 
 
+async def test_a_target_is_refused_for_such_a_name_and_a_source_is_not(opened: Open) -> None:
+    service = opened().connect(closed_profile="Image closed")
+    schema = await service.schema()
+    with pytest.raises(ConfigError, match="there is no upload profile 'Image closed'"):
+        await service.adopt_schema(schema)
+
+
 def test_a_profile_that_does_not_say_its_groups_may_show_assets_to_everybody() -> None:
     silent = UploadProfile("photos", "Photo", frozenset(), True, says_groups=False)
     tenant = TenantSchema(groups=PUBLIC | STAFF, profiles={"photos": silent})
