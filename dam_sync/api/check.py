@@ -24,6 +24,7 @@ from dam_sync.api.bootstrap import (
     reading_of_job,
     refuse_unwritten,
 )
+from dam_sync.api.check_exposure import about_set_aside, gate_of, links_of_job
 from dam_sync.api.job_file import job_of
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
@@ -127,6 +128,7 @@ class CheckedSides:
     crosswalk: Crosswalk | None = None
     linked: bool = False  # whether the state has links
     lookup: bool = True  # whether hosts may be looked up
+    options: RunOptions = field(default_factory=RunOptions)
 
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
@@ -138,7 +140,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
         disk_result(job.state_path),
         *_about_secret_files(job),
     ]
-    sides = CheckedSides(lookup=options.transport is None)
+    sides = CheckedSides(lookup=options.transport is None, options=options)
     findings.extend([finding async for finding in _about_state(job, options, sides)])
     async with AsyncExitStack() as stack:
         for role in ("source", "target"):
@@ -264,8 +266,8 @@ def _about_undecided(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResul
     """What would be left behind because an option does not say what becomes of it."""
     if len(sides.services) < 2:
         return
-    able = sides.services["source"][0].capabilities
-    found = undecided(sides.accounts["source"], sides.accounts["target"], able, job.policy.versions)
+    able, closing = sides.services["source"][0].capabilities, sides.services["target"][0].exposure_options().closing
+    found = undecided(sides.accounts["source"], sides.accounts["target"], able, job.policy.versions, closing)
     for role, parts in found.items():
         yield from (CheckResult(f"{role} options", one.text, one.hint, warns=True) for one in parts)
 
@@ -389,9 +391,10 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     if sides.crosswalk is None:
         return
     source, (target, schema) = sides.services["source"][0], sides.services["target"]
-    policy = Policy(versions=job.policy.versions)
-    fitness = Fitness(schema, policy)
-    found = await preview_of(source, target, sides.crosswalk, fitness)
+    gate = gate_of(job, source, target, schema, sides.options)
+    fitness = Fitness(schema, Policy(versions=job.policy.versions))
+    links_of = links_of_job(job, sides.options, linked=sides.linked)
+    found = await preview_of(source, gate, sides.crosswalk, fitness, links_of)
     if sides.crosswalk.about_unread:
         yield _unread_result(sides.crosswalk, found)
     if not found.taken:
@@ -399,7 +402,10 @@ async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
             hint = "check `select` in the mapping file"
             yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
         return
-    yield _preview_result(found)
+    if found.set_aside:
+        yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
+    if found.parked or not found.set_aside:
+        yield _preview_result(found)
     if found.dropped:
         yield _dropped_result(found)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.job_file import job_of
+from dam_sync.api.job_options import set_option
+from dam_sync.api.mapping_tools.exposure_questions import OptionQuestion
 from dam_sync.api.mapping_tools.suggest import SuggestedMapping, suggest_mapping
 from dam_sync.api.new_side import NOTHING, Ask, NewSide, SideQuestions, Tell, variables_of
 from dam_sync.config.job import JobConfig, job_of_keys
@@ -66,7 +68,7 @@ class NewJob:
 class Initialized:
     """What `init` did. written: files; unset: variables without which no mapping can be suggested; lines: of the
     mapping, of which `doubtful` have a low score; notes: what a person has to decide; review: what a person
-    should look at next, in order."""
+    should look at next, in order; questions: options that decide who sees assets."""
 
     job: Path
     mapping: Path
@@ -76,6 +78,7 @@ class Initialized:
     doubtful: int = 0
     notes: tuple[str, ...] = ()
     review: tuple[str, ...] = ()
+    questions: tuple[OptionQuestion, ...] = ()
 
     @property
     def template(self) -> Path:
@@ -93,6 +96,7 @@ class Initialized:
             "doubtful": self.doubtful,
             "notes": list(self.notes),
             "review": list(self.review),
+            "questions": [each.as_json() for each in self.questions],
         }
 
 
@@ -146,8 +150,31 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
     needed = ", ".join(sorted(suggested.required))
     notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
-    review = tuple(_review(suggested, job.source.kind))
-    return Initialized(path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review)
+    review, asked = tuple(_review(suggested, job.source.kind)), suggested.questions
+    return Initialized(
+        path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review, asked
+    )
+
+
+def decide_options(
+    done: Initialized, ask: Ask, tell: Tell, installed: Mapping[str, Connector] | None = None
+) -> Initialized:
+    """Ask a person about the options that decide who sees assets, and write what is chosen into the job file. Returns
+    what is left to look at. installed: replaces the installed services. Raises ConfigError if the job would not load
+    with it."""
+    review, left = list(done.review), list[OptionQuestion]()
+    for question in done.questions:
+        answer = ask(question.text, "").strip()
+        while answer and answer not in question.values:
+            tell(f"it is none of {', '.join(question.values)}")
+            answer = ask(question.text, "").strip()
+        if not answer:
+            left.append(question)
+            continue
+        set_option(done.job, question.role, question.name, question.values[answer], installed)
+        tell(f"written into {done.job}: the option {question.name} of the {question.role}")
+        review = [text for text in review if text != question.told]
+    return replace(done, review=tuple(review), questions=tuple(left))
 
 
 def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
@@ -155,7 +182,9 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     lines = suggested.suggestion.lines
     if not any((line.more or {}).get("marker") for line in lines):
         yield first_settings.MARKER
-    yield from first_settings.about_options(suggested.undecided)
+    told = first_settings.about_options(suggested.undecided)
+    yield from (each.told for each in suggested.questions if each.told not in told)
+    yield from told
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dam_sync.engine.error_policy import parked_for
 from dam_sync.engine.first_assets import first_assets
 from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.guards.exposure import ExposureGate, held_back_of
+from dam_sync.engine.guards.remedies import HeldBack
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
 from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
@@ -15,24 +19,29 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
-from dam_sync.model.asset import Asset
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
 from dam_sync.model.service import Service
-from dam_sync.store.rows import Outcome
+from dam_sync.store.rows import LinkRow, Outcome
 
+LinksOf: TypeAlias = Callable[[Sequence[AssetId]], Awaitable[Mapping[AssetId, LinkRow]]]
+"""The links of those of these source assets that have one."""
 MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENGTH, CLOSED, KIND})
 """Rules that drop a value because it does not fit, and not because the mapping has another use for it."""
 
 
 @dataclass(slots=True)
 class Preview:
-    """Result of the preview. causes: assets by why they would be parked; examples, hints: a message and what to do for
-    each. dropped: assets by path and rule, of which the rule cannot use a value of a field; detail: an example of
-    each. unread: assets by the fields with values that no line reads."""
+    """Result of the preview. causes: assets by why they would be parked; set_aside: those that more people would see,
+    by their rules; examples, hints: a message and what to do for each. held: what is set aside, by rule. dropped:
+    assets by path and rule, of which the rule cannot use a value of a field; detail: an example of each. unread: assets
+    by the fields with values that no line reads."""
 
     taken: int = 0
     left_out: int = 0
     causes: Counter[str] = field(default_factory=Counter)
+    set_aside: Counter[str] = field(default_factory=Counter)
+    held: list[HeldBack] = field(default_factory=list)
     examples: dict[str, str] = field(default_factory=dict)
     hints: dict[str, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -44,6 +53,20 @@ class Preview:
         """Assets that would be parked."""
         return self.causes.total()
 
+    def note_parked(self, asset: Asset, parked: Outcome) -> None:
+        """Count an asset that would be parked."""
+        self.causes[parked.cause] += 1
+        self.hints.setdefault(parked.cause, parked.hint)
+        self.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")
+
+    def note_set_aside(self, asset: Asset, exposed: Outcome) -> None:
+        """Count an asset that more people would see."""
+        cause = ", ".join(loss["rule"] for loss in exposed.losses)
+        self.set_aside[cause] += 1
+        self.held.extend(held_back_of(exposed))
+        details = "; ".join(loss["detail"] for loss in exposed.losses if loss["detail"])
+        self.examples.setdefault(cause, f"asset {asset.id}" + (f", {details}" if details else ""))
+
     def note_dropped(self, drafted: Drafted) -> None:
         """Count the asset for each path and rule by which it would lose values that do not fit."""
         details = {(loss.path, loss.rule): loss.detail for loss in drafted.losses}
@@ -53,24 +76,28 @@ class Preview:
                 self.detail.setdefault((path, rule), details.get((path, rule), ""))
 
 
-async def preview_of(source: Service, target: Service, crosswalk: Crosswalk, fitness: Fitness) -> Preview:
-    """Draft the first assets of the source, the same as the suggester looks at. Assumes that terms exist at the
-    target."""
+async def preview_of(
+    source: Service, gate: ExposureGate, crosswalk: Crosswalk, fitness: Fitness, links_of: LinksOf
+) -> Preview:
+    """Draft the first assets of the source, the same as the suggester looks at, and judge them as a plan does. Assumes
+    that terms exist at the target, and containers do not. links_of: of assets that were moved before."""
     found = Preview()
     terms = {key: TermIndex(open_ended=True) for key in crosswalk.vocabularies}
-    for asset in (await first_assets(source))[0]:
+    assets = (await first_assets(source))[0]
+    links = await links_of([asset.id for asset in assets])
+    for asset in assets:
         if not crosswalk.selects(asset):
             found.left_out += 1
             continue
         found.taken += 1
         found.unread.update(key for key, value in asset.fields.items() if key in crosswalk.unread and holds(value))
-        drafted = await drafted_for(target, fitness.schema, crosswalk, asset, "example", terms)
+        drafted = await drafted_for(gate.target, fitness.schema, crosswalk, asset, "example", terms)
         found.note_dropped(drafted)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft) or _without_file(source, asset)
         if parked is not None:
-            found.hints.setdefault(parked.cause, parked.hint)
-            found.causes[parked.cause] += 1
-            found.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")
+            found.note_parked(asset, parked)
+        elif (exposed := gate.judge(asset, drafted, links.get(asset.id), {}).parked) is not None:
+            found.note_set_aside(asset, exposed)
     return found
 
 

@@ -47,7 +47,7 @@ from dam_sync.store.undo_list import UndoList
 RUNS = ("run", "only")  # commands that write to the target
 COLUMNS = ("asset", "target", "what", "reason")
 RESUMED_NOTE = "the rollback was resumed: what was undone before it was interrupted is not counted again"
-LIMIT_HINT = "--max-deletes {number} allows it; --dry-run compares every asset with the target before"
+LIMIT_HINT = "--dry-run compares every asset with the target before; --max-deletes {number} allows it"
 ALLOWED_NOTE = "--max-deletes {} let {} go to the trash; `max_deletes` of the job is {}"
 LIMIT_NOTE = "the rollback itself would stop: {}. --max-deletes {} allows it"
 

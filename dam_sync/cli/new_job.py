@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,7 +44,7 @@ def init(
     """Write a job file, and a first mapping suggested from both services. Overwrites nothing; run it again once the
     variables with the secrets are set, and it writes the mapping."""
     with exit_on_error(output):
-        from dam_sync.api.new_job import NewJob, write_first_mapping, write_new_job
+        from dam_sync.api.new_job import NewJob, decide_options, write_first_mapping, write_new_job
         from dam_sync.api.new_side import NewSide
 
         sides = (
@@ -62,6 +63,8 @@ def init(
         except DamSyncError as error:
             error.hint = "; ".join(filter(None, (error.hint, AGAIN.format(job=shlex.quote(str(job))) * bool(files))))
             raise
+        if asker is not None:
+            done = decide_options(done, partial(_ask_between, output), output.note, options.connectors)
         if output.as_json:
             output.data({**done.as_json(), "written": [str(path) for path in (*files, *done.written)]})
         else:
@@ -75,6 +78,16 @@ def init(
 def _ask(question: str, default: str) -> str:
     answer: str = typer.prompt(question, default=default, show_default=bool(default), err=True)
     return answer
+
+
+def _ask_between(output: Output, question: str, default: str) -> str:
+    """Ask while progress is shown. Left by Ctrl-C or the end of the input, nothing is decided."""
+    with output.line.hidden():
+        try:
+            return _ask(question, default)
+        except typer.Abort:
+            output.note("")  # ends the line of the question
+            return default
 
 
 def _show_new(output: Output, done: Initialized) -> None:

@@ -14,6 +14,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marke
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import IntegrityError
+from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, MeasuredPace
 from dam_sync.model.ports import Content, Journal, Stream
@@ -148,6 +149,12 @@ class DryTarget(Service):
 
     def audience(self, draft: Draft) -> Audience:
         return self._target.audience(draft)
+
+    def closing_option(self, draft: Draft) -> ExposureOption | None:
+        return self._target.closing_option(draft)
+
+    def exposure_options(self) -> ExposureOptions:
+        return self._target.exposure_options()
 
     def bare_filename(self, draft: Draft) -> str:
         return self._target.bare_filename(draft)

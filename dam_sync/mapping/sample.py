@@ -22,7 +22,8 @@ class Sample:
     """types: number of assets of each. filled: keys of fields with a value in any of them. whole: these are all the
     assets of the source. texts: by key of a field, its short texts and labels of terms, at most `MOST_TEXTS` different
     ones, each with the number of values that are equal to it. filenames: the first `MOST_TEXTS` of them. counts: by key
-    of a field, the assets with a value; named: those whose value is the name of their file; tagged: with tags."""
+    of a field, the assets with a value; named: those whose value is the name of their file; tagged: with tags. groups:
+    assets by each group that may see them, the most frequent first."""
 
     assets: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
@@ -33,6 +34,7 @@ class Sample:
     counts: Mapping[str, int] = field(default_factory=dict)
     named: Mapping[str, int] = field(default_factory=dict)
     tagged: int = 0
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assets: Iterable[Asset], *, whole: bool = False) -> Sample:
@@ -43,7 +45,7 @@ class Sample:
         names, counts = tuple(found.names), dict(found.counts)
         texts = {key: found.texts[key] for key in counts}
         parts = (dict(found.types), frozenset(counts), whole, texts, names, counts, dict(found.named))
-        return cls(found.assets, *parts, found.tagged)
+        return cls(found.assets, *parts, found.tagged, dict(found.groups.most_common()))
 
     def fill_of(self, key: str) -> str:
         """How many of the assets have a value in this field, in words; empty if that is not known."""
@@ -72,12 +74,14 @@ class _Counting:
     texts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     names: list[str] = field(default_factory=list)
     tagged: int = 0
+    groups: Counter[str] = field(default_factory=Counter)
 
     def add(self, asset: Asset) -> None:
         """Count one asset."""
         self.assets += 1
         self.types[asset.type] += 1
         self.tagged += bool(asset.tags)
+        self.groups.update(sorted(asset.rights.groups))
         name = asset.filename.strip()
         if name and len(self.names) < MOST_TEXTS:
             self.names.append(asset.filename)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from dam_sync.model.capabilities import Capabilities, Feature
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.model.limits import MonthlyAllowance
 
 
@@ -85,9 +87,12 @@ class Account:
         return self.undecided_as_source if role == "source" else self.undecided_as_target
 
 
-def undecided(source: Account, target: Account, able: Capabilities, versions: str) -> dict[str, tuple[Undecided, ...]]:
+def undecided(
+    source: Account, target: Account, able: Capabilities, versions: str, closing: Iterable[ExposureOption] = ()
+) -> dict[str, tuple[Undecided, ...]]:
     """By role, what the operator of a job has to decide yet. able: what the source can do, because what it lacks needs
-    no decision about the target; versions: the policy of the job."""
+    no decision about the target; versions: the policy of the job; closing: see `ExposureOptions`, of the target."""
     wanted = (one for one in target.undecided_as_target if one.part is None or able.reads(one.part))
     moved = (one for one in wanted if one.part is not Feature.VERSIONS or versions == "all")
-    return {"source": source.undecided_as_source, "target": tuple(moved)}
+    hiding = (Undecided(Feature.CLOSED, one.why, one.hint) for one in closing)
+    return {"source": source.undecided_as_source, "target": (*moved, *hiding)}

@@ -76,11 +76,14 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class AssetType:
-    """A form or metadata type; `profile` is the name to use as `Draft.profile` to create an asset of it."""
+    """A form or metadata type; `profile` is the name to use as `Draft.profile` to create an asset of it. groups: who
+    sees such an asset until its rights are written, None if that is not known; releases: whether anybody does."""
 
     name: str
     profile: str = ""
     media: frozenset[str] = frozenset()  # PICTURE, VIDEO, … or empty for any
+    groups: frozenset[str] | None = field(default=None, compare=False)
+    releases: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Schema:
     fields: Mapping[str, Field]
     vocabularies: Mapping[str, Vocabulary] = field(default_factory=dict)
     types: tuple[AssetType, ...] = ()
+    closing_types: tuple[AssetType, ...] = ()  # that the service alone uses, for assets that nobody may see at first
     statuses: frozenset[str] | None = None
     groups: frozenset[str] | None = None
     labels: frozenset[str] | None = None

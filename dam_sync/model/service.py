@@ -20,6 +20,7 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
+from dam_sync.model.exposure_options import NO_EXPOSURE_OPTIONS, ExposureOption, ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, Limits, MeasuredPace
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
@@ -256,6 +257,16 @@ class Service(ABC):
         profile, and by the defaults of the tenant. Called after `schema()`; sends no call. `groups` are names of the
         target. What the service does not say counts as visible to everybody."""
         return Audience(hidden="closed") if draft.closed else Audience()
+
+    def closing_option(self, draft: Draft) -> ExposureOption | None:
+        """For want of which option an asset created from this draft could be seen at first, or cannot be hidden; None
+        if it can be created unseen, or if the service hides no assets at all. Called after `schema()`; sends no
+        call."""
+        return None
+
+    def exposure_options(self) -> ExposureOptions:
+        """The options of a job that decide who sees assets here. Called after `schema()`; sends no call."""
+        return NO_EXPOSURE_OPTIONS
 
     def bare_filename(self, draft: Draft) -> str:
         """The file name of an asset made from this draft without a file; empty if only a file brings one."""

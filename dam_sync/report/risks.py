@@ -31,6 +31,7 @@ def _exposure(report: Report) -> Iterator[ReportedRisk]:
         held = row["fate"] == "set aside"
         fate = "are held back until you decide" if held else f"are {row['fate']} by the job"
         text = f"{counted(row['assets'], 'asset')} would be visible to more people ({row['meaning']}): they {fate}"
+        text += f". {row['remedy']}" * bool(held and row.get("remedy"))
         yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, row["assets"])
 
 

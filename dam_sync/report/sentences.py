@@ -281,8 +281,9 @@ def about_held(number: int) -> list[str]:
         return []
     assets = counted(number, "source asset is", "source assets are")
     return [
-        f"{assets} at the target and not linked, because more people see {agreed(number, 'it', 'them')} there: accept "
-        "or close the rule in the job file, then adopt again; a run stops until then"
+        f"{assets} at the target and not linked, because more people see {agreed(number, 'it', 'them')} there: "
+        "restrict them there, or let the job `close` the rule, then adopt again; accept it only if these people may "
+        "see them; a run stops until then"
     ]
 
 

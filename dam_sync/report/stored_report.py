@@ -36,6 +36,9 @@ class ExposureLine(TypedDict):
     assets: int
     examples: list[str]
     meaning: str
+    remedy: str
+    remedies: list[str]
+    closes: bool
 
 
 class ConflictLine(TypedDict):

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.exposure_advice import what_to_do
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
 from dam_sync.report.causes import cause_in_words
 from dam_sync.report.verdict import (
@@ -83,6 +85,11 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     columns = ("rule", "", "assets", "for example", "meaning")
     _table(console, "Visible to more people than at the source", columns, seen, more=everything)
+    held = [row for row in report["exposure"] if row["fate"] == "set aside"]
+    if held:
+        console.print("What to do about those that are set aside, the first that is right:")
+        for text in what_to_do(held):
+            console.print(f"- {plain(text)}")
     settled = [
         (row["path"], row["take"], row["by"], str(row["assets"]), _called(names, row["examples"]))
         for row in report["conflicts"]
@@ -94,7 +101,13 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
     parked = [
-        (cause_in_words(row["cause"]), row["operation"], str(row["count"]), called(names, row["example"]), row["hint"])
+        (
+            cause_in_words(row["cause"]),
+            row["operation"],
+            str(row["count"]),
+            called(names, row["example"]),
+            _what_to_do(row),
+        )
         for row in report["parked"]
     ]
     _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked, more=everything)
@@ -102,6 +115,11 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone, more=everything)
     undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
     _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
+
+
+def _what_to_do(row: Mapping[str, Any]) -> str:
+    """What helps with a cause; what is set aside has a list of its own."""
+    return "see what to do above" if row["cause"].startswith(f"{EXPOSURE}: ") else str(row["hint"])
 
 
 def where_all_is(report: Mapping[str, Any]) -> str:

@@ -41,6 +41,7 @@ from dam_sync.store.rows import (
     NOT_SELECTED,
     REMOVED,
     STILL_IN_TRASH,
+    HeldBackRow,
     Outcome,
     ParkedRow,
     Work,
@@ -129,6 +130,14 @@ _LOSSES_OF = text(  # each part by its own index, which an OR would not use
     " WHERE place <= :examples ORDER BY rule, parked, place"
 )
 _AS_WRITTEN = exists().where(LINK.c.source == WORK.c.asset, LINK.c.source_revision == WORK.c.revision)
+_HELD_BACK = text(
+    "SELECT rule, remedies, limited, closes, count(*) AS many FROM (SELECT json_extract(loss.value, '$.rule') AS rule,"
+    " json_extract(loss.value, '$.remedies') AS remedies, json_extract(loss.value, '$.groups') AS limited,"
+    " json_extract(loss.value, '$.closes') AS closes FROM work, json_each(work.losses) AS loss"
+    " WHERE work.state = 'settled' AND work.action = 'parked' AND json_type(work.losses) = 'array'"
+    " AND json_extract(loss.value, '$.path') = :path) AS held GROUP BY rule, remedies, limited, closes"
+    " ORDER BY many DESC, rule, remedies, limited, closes LIMIT :most"
+)
 _HELD = (WORK.c.asset == bindparam("of")) & (WORK.c.seq == bindparam("at")) & (WORK.c.state == "claimed")
 
 
@@ -372,10 +381,21 @@ class WorkQueue(Repository):
             found.setdefault((rule, bool(parked), many), []).append(asset)
         return [(*key, assets) for key, assets in found.items()]
 
+    async def held_back(self, path: str, most: int) -> list[HeldBackRow]:
+        """Losses under this path of assets that are parked now, those of most assets first; at most so many different
+        ones."""
+        rows = await self._read(lambda c: c.execute(_HELD_BACK, {"path": path, "most": most}).all())
+        return [_held_back(row) for row in rows]
+
     async def _on_each(self, statement: Update, works: Sequence[Work]) -> None:
         if works:
             held = [{"of": work.asset, "at": work.seq} for work in works]
             await self._write(lambda c: c.execute(statement, held) and None)
+
+
+def _held_back(row: Any) -> HeldBackRow:
+    remedies, groups = (from_text(text or "[]") for text in (row.remedies, row.limited))
+    return HeldBackRow(row.rule, remedies, groups, bool(int(row.closes or 0)), row.many)
 
 
 def _complete(c: Connection, row: Any, outcome: Outcome, now: str, account: str) -> None:

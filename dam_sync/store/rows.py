@@ -346,6 +346,17 @@ class ParkedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBackRow:
+    """Losses of parked assets that say the same; what an earlier release parked says nothing but its rule."""
+
+    rule: str
+    remedies: Sequence[str]
+    groups: Sequence[str]
+    closes: bool
+    assets: int
+
+
+@dataclass(frozen=True, slots=True)
 class RelationRow:
     """A relation pending until both ends exist; a target id is empty while that end is not linked."""
 

@@ -297,13 +297,26 @@ def test_what_a_later_run_does_not_see_is_reported(tmp_path: Path) -> None:
 
 def test_what_an_option_has_to_decide_is_a_warning_until_it_does(tmp_path: Path) -> None:
     with small(tmp_path, photos(1), options="index_lag: 1") as job:
-        rows = [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
-        assert "older file versions are not written" in rows[0]["message"]
-        assert "version_policy: file_only" in rows[0]["hint"]
-        assert "monthly allowance" in rows[1]["message"]
-        assert "calls_per_month: N" in rows[1]["hint"]
-        job.edit("index_lag: 1", "index_lag: 1, version_policy: none, calls_per_month: null")
+        told = {row["message"]: row["hint"] for row in found(job, code=0)["WARN"] if row["subject"] == "target options"}
+        (versions,) = [hint for message, hint in told.items() if "older file versions are not written" in message]
+        assert "version_policy: file_only" in versions
+        (closing,) = [hint for message, hint in told.items() if "no profile keeps new assets of type" in message]
+        assert '`options: {closed_profile: ""}` leaves it as it is' in closing
+        (calls,) = [hint for message, hint in told.items() if "monthly allowance" in message]
+        assert "calls_per_month: N" in calls
+        job.edit("index_lag: 1", 'index_lag: 1, version_policy: none, closed_profile: "", calls_per_month: null')
         assert not [row for row in found(job, code=0)["WARN"] if row["subject"] == "target options"]
+
+
+def test_what_more_people_would_see_is_a_warning_as_in_the_plan(tmp_path: Path) -> None:
+    staff = {"rights": {"groups": ["staff"], "release_at": "2024-01-01T00:00:00Z"}}
+    with small(tmp_path, [*photos(2), {**photo(3), **staff}, {**photo(4), "status": "archived"}]) as job:
+        plan = job.ran("plan", "--json", "--no-progress", code=0).data
+        aside = sum(row["count"] for row in plan["parked"] if row["cause"].startswith("exposure: "))
+        (row,) = [row for row in found(job, 0)["WARN"] if row["subject"] == "assets"]
+        assert row["message"].startswith(f"{aside} of the first 4 would be set aside: more people would see")
+        assert row["hint"].index("close") < row["hint"].index("accept")
+        assert not any("can be written" in row["message"] for row in found(job, 0)["OK"])
 
 
 def test_a_toggle_that_the_service_does_not_list_is_a_warning(tmp_path: Path) -> None:

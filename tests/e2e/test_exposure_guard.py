@@ -13,6 +13,8 @@ import pytest
 
 from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.audience import Audience
+from dam_sync.model.capabilities import Feature
+from dam_sync.model.schema import Schema
 from dam_sync.model.values import Localized
 from dam_sync.services import discover
 from dam_sync.services.e_profiles.service import ProfilesService
@@ -28,7 +30,11 @@ ELSEWHERE = [{"kind": "folder", "path": ["Library", "Archive"]}]
 
 
 class Visible(ProfilesService):
-    """Shows everybody what it is given."""
+    """Shows everybody what it is given, for ever."""
+
+    async def schema(self) -> Schema:
+        self.remove_capabilities(writes=[Feature.CLOSED])
+        return await super().schema()
 
     def audience(self, draft: Draft) -> Audience:
         return Audience()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Coroutine
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import StoreBusy
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.rows import HeldBackRow, LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
 from tests.support.sample.property_examples import examples
 from tests.support.state.clock_and_rows import SetClock
@@ -245,6 +246,26 @@ async def test_what_was_noted_under_a_path_is_counted_by_rule_with_the_first_ass
         ("groups_widened", True, 2, ["a"]),
     ]
     assert await store.losses_of("exposure", run + 1, 3) == [("groups_widened", True, 2, ["a", "b"])]
+
+
+async def test_what_is_held_back_is_counted_by_remedy_and_groups(store: SqlStore) -> None:
+    run = await listed(store, "a", "b", "c", "d", "e")
+
+    def aside(*groups: str, closes: int = 1) -> list[dict[str, Any]]:
+        advice = {"remedies": ["map them, “é”", "or not"], "closes": closes, "groups": list(groups)}
+        return [{"path": "exposure", "rule": "groups_widened", **advice}]
+
+    former = [{"path": "exposure", "rule": "expiry_dropped", "detail": "of an earlier release"}]
+    ends = [("parked", aside("x", "é")), ("parked", aside("x", "é")), ("parked", aside(closes=0)), ("parked", former)]
+    for work, (action, losses) in zip(await store.claim(run, 9, LEASE), [*ends, ("created", aside())], strict=True):
+        await store.complete(work, Outcome(action, cause="some", losses=losses))
+    found = await store.held_back("exposure", 9)
+    first = HeldBackRow("groups_widened", ["map them, “é”", "or not"], ["x", "é"], True, 2)
+    others = HeldBackRow("expiry_dropped", [], [], False, 1), replace(first, groups=[], closes=False, assets=1)
+    assert found[0] == first
+    assert {each.rule: each for each in found[1:]} == {each.rule: each for each in others}
+    assert await store.held_back("exposure", 1) == [first]
+    assert await store.held_back("tags", 9) == []
 
 
 async def test_assets_that_are_not_selected_are_counted_by_condition(store: SqlStore) -> None:

@@ -42,7 +42,8 @@ def records_of(layout: TenantLayout, bare: Schema, prefix: str) -> Iterator[Reco
     for kind in _types(layout.schema, bare, wanted):
         yield {"record": "type", "name": kind.name, "media": sorted(kind.media)}
         if kind.profile:
-            yield {"record": "profile", "name": kind.profile, "type": kind.name}
+            yield _profile_record(kind)
+    yield from map(_profile_record, layout.schema.closing_types)
     for key in dict.fromkeys(field.vocabulary for field in wanted.values()):
         if key in layout.schema.vocabularies:
             yield _vocabulary_record(layout.schema.vocabularies[key])
@@ -114,6 +115,11 @@ def _types(schema: Schema, bare: Schema, wanted: Mapping[str, Field]) -> list[As
         return list(schema.types)
     used = {name for field in wanted.values() for name in field.types}
     return [kind for kind in schema.types if kind.name not in known or kind.name in used]
+
+
+def _profile_record(kind: AssetType) -> Record:
+    shown = {} if kind.groups is None else {"groups": sorted(kind.groups), "immediate_release": kind.releases}
+    return {"record": "profile", "name": kind.profile, "type": kind.name, **shown}
 
 
 def _vocabulary_record(known: Vocabulary) -> Record:

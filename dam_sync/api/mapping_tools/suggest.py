@@ -9,6 +9,7 @@ from pathlib import Path
 from dam_sync.api.atomic_io import atomic_write
 from dam_sync.api.bootstrap import both_sides
 from dam_sync.api.job_file import job_of
+from dam_sync.api.mapping_tools.exposure_questions import OptionQuestion, exposure_questions
 from dam_sync.api.mapping_tools.sampling import labels_of, sample_of
 from dam_sync.config.job import JobConfig
 from dam_sync.mapping.checks import writable
@@ -27,13 +28,14 @@ from dam_sync.model.values import Json
 class SuggestedMapping:
     """A suggestion, and what it leaves to people. unread: fields of the source that no line reads; unwritten: fields of
     the target that no line writes, the required ones first; undecided: by role, what options of the job have to
-    decide."""
+    decide; questions: those of them that decide who sees assets."""
 
     suggestion: Suggestion
     unread: tuple[str, ...]
     unwritten: tuple[str, ...]
     required: frozenset[str]
     undecided: Mapping[str, tuple[Undecided, ...]] = field(default_factory=dict)
+    questions: tuple[OptionQuestion, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """For `--json`."""
@@ -42,6 +44,7 @@ class SuggestedMapping:
             "unread": list(self.unread),
             "unwritten": [{"field": key, "required": key in self.required} for key in self.unwritten],
             "notes": list(self.suggestion.notes),
+            "questions": [each.as_json() for each in self.questions],
             "text": self.suggestion.text(),
         }
 
@@ -77,9 +80,11 @@ async def _suggested(job: JobConfig, options: RunOptions, marker: str) -> Sugges
         sample, letters = await sample_of(sides.source), sides.target.limits.filename
         terms = await labels_of(sides.target, sides.target_schema)
         schemas, accounts = (sides.source_schema, sides.target_schema), (sides.source_account, sides.target_account)
-        left = undecided(*accounts, sides.source.capabilities, job.policy.versions)
+        closing = sides.target.exposure_options().closing
+        left = undecided(*accounts, sides.source.capabilities, job.policy.versions, closing)
+        asked = exposure_questions(sides.source, sides.target, sides.target_schema, sample)
     judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample, terms=terms), *schemas)
-    return replace(judged, undecided=left)
+    return replace(judged, undecided=left, questions=asked)
 
 
 def _judged(suggestion: Suggestion, source: Schema, target: Schema) -> SuggestedMapping:

@@ -151,7 +151,8 @@ def _optional(opened: ConnectedJob, context: RunContext) -> frozenset[str]:
 
 def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:
     able, losses = opened.source.capabilities, {loss["path"]: loss["assets"] for loss in report.losses}
-    found = undecided(opened.source_account, opened.target_account, able, context.policy.versions)
+    accounts, closing = (opened.source_account, opened.target_account), opened.target.exposure_options().closing
+    found = undecided(*accounts, able, context.policy.versions, closing)
     return [
         OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
         for side, parts in found.items()

@@ -102,7 +102,7 @@ class Loader:
                 self._tenant.uuid(),
                 row["name"],
                 str(row.get("type") or next(iter(self._tenant.metadata.types))),
-                tuple(row.get("groups") or (first,)),
+                (first,) if row.get("groups") is None else tuple(row["groups"]),
                 str(row.get("version_policy") or self._tenant.options.version_policy),
                 epoch_of(row.get("release_date")),
                 epoch_of(row.get("expiration_date")),

@@ -36,6 +36,7 @@ VARIANTS: Mapping[str, str] = {
     "no_nulls": "rights leave out dates that are null (wire E 6.5)",
     "profile_releases": "what is uploaded is released at once, whatever its profile says (wire E 5.6)",
     "unsaid_release": "the rows of upload profiles have no `immediate_release` (wire E 5.6)",
+    "groupless_unavailable": "an asset without a group exists for nobody, whatever dates it has (wire E 6.5)",
     "rename_list_only": "a value of a list is renamed there, and on no asset (wire E 5.3)",
     "tags_unshown": "assets do not show their tags, though the release knows tags (wire E 3.1)",
     "tags_unheeded": "the calls for tags change nothing, and assets do not show their tags (wire E 6.6)",

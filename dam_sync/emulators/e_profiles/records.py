@@ -167,8 +167,11 @@ class User:
         return self.groups is None and self.sees == ALL_SIGHT
 
     def may_see(self, asset: Asset, now: int) -> bool:
-        """Whether the asset exists for this user; one without a group exists for nobody (spec 002, States, E)."""
-        if not asset.groups or not (self.groups is None or self.groups.intersection(asset.groups)):
+        """Whether the asset exists for this user; one without any security value exists for nobody (spec 002, States,
+        E), and one without a group for those who have all groups."""
+        if not (asset.groups or asset.release is not None or asset.expiration is not None):
+            return False
+        if not (self.groups is None or self.groups.intersection(asset.groups)):
             return False
         return self.all_seeing or self._sees_state(asset, now)
 

@@ -73,7 +73,8 @@ class Tenant:
     def asset(self, asset_id: str, user: User) -> Asset:
         """The asset as it is now. Raises Refusal 404 when it is gone or hidden from the user."""
         found = self.assets.get(asset_id)
-        if found is None or not user.may_see(found, self.now()):
+        unavailable = found is not None and not found.groups and "groupless_unavailable" in self.options.plays
+        if found is None or unavailable or not user.may_see(found, self.now()):
             raise Refusal(404, "not_found", "Asset not found")
         return found
 

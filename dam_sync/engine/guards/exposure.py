@@ -6,11 +6,13 @@ at the target is hidden there if the target can do that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from dam_sync.engine.compare import Difference, is_seen_by_nobody
 from dam_sync.engine.guards.finding import EXAMPLES
+from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.target_containers import Known
 from dam_sync.mapping.crosswalk import Drafted
@@ -25,12 +27,17 @@ from dam_sync.model.exposure import (
     ExposureRule,
     Purpose,
     Waiver,
+    Waivers,
     Widening,
     audience_of,
     groups_text,
     is_wider,
     widenings,
 )
+from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.safe_text import visible
+from dam_sync.model.schema import Schema
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, instant_text, parse_instant
 from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
@@ -41,6 +48,8 @@ NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
 VISIBLE_TO_ALL = "published"
 TERMS, IN_LISTS = "names of terms", "in lists of the target"
+MOST_GROUPS = 50  # names of groups kept of one asset that is set aside
+MOST_HELD = 500  # different sets of groups and remedies of them that a report looks at
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
 
@@ -63,6 +72,72 @@ class ExposureJudgement:
         return replace(drafted, draft=draft, losses=(*drafted.losses, *self.losses))
 
 
+@dataclass(frozen=True, slots=True)
+class ExposureGate:
+    """What a judgement depends on besides the asset, so that a check judges by the same code as a plan and a run.
+    alike: both sides are services of one kind."""
+
+    source: Service
+    target: Service
+    schema: Schema
+    waivers: Waivers
+    earliest: Callable[[], datetime]
+    alike: bool = False
+
+    @classmethod
+    def of(cls, context: RunContext) -> ExposureGate:
+        """That of a run."""
+        waivers, earliest = context.policy.exposure, context.time.earliest
+        return cls(context.source, context.target, context.target_schema, waivers, earliest, context.alike)
+
+    def judge(
+        self, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known, purpose: Purpose = Purpose.MOVE
+    ) -> ExposureJudgement:
+        """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
+        placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
+        status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
+        draft = replace(drafted.draft, placements=placements, status=status)
+        found = self._found(asset, drafted, draft)
+        refused = [one for one in found if not self.waivers.accepts(one.rule, purpose)]
+        losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
+        if not refused:
+            return ExposureJudgement(losses, status=status)
+        willing = link is not None or all(self.waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
+        if willing and self._can_close(draft, link):
+            return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
+        return ExposureJudgement(parked=self._parked(asset, replace(drafted, draft=draft), refused, link))
+
+    def _found(self, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
+        decided = replace(drafted.decided, same=self.target.capabilities.parts) if self.alike else drafted.decided
+        visible = replace(draft, closed=False) if draft.closed else draft
+        audience = self.target.audience(visible)
+        return widenings(asset, draft, audience, decided, self.earliest(), self.target.limits.precision)
+
+    def _can_close(self, draft: Draft, link: LinkRow | None) -> bool:
+        """Whether the target can hide this asset: one that exists, or a new one at no moment seen."""
+        return hides_existing(self.target) and (link is not None or self.target.closing_option(draft) is None)
+
+    def _parked(self, asset: Asset, drafted: Drafted, refused: Sequence[Widening], link: LinkRow | None) -> Outcome:
+        option, closable = self.target.closing_option(drafted.draft), self._can_close(drafted.draft, link)
+        case = ExposedDraft(asset, drafted.draft, drafted.decided, self.target, self.schema, option, closable)
+        rules = [one.rule for one in refused]
+        limited = ExposureRule.GROUPS in rules and not case.shown_first(ExposureRule.GROUPS)
+        everybody = self.source.exposure_options().everybody if limited else ""
+        hint = asset_hint(case, rules, everybody)
+        reasons = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
+        message = f"more people would see it at the target: {reasons}"
+        if link is not None:
+            message = f"{message}; it was moved before as {link.target} and stays visible there"
+            hint = f"hide it at the target by hand, or {hint}"
+        return Outcome(
+            action="parked",
+            cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",
+            message=message,
+            hint=hint,
+            losses=[_held(one, case, limited=limited) for one in refused],
+        )
+
+
 def judge(
     context: RunContext,
     asset: Asset,
@@ -71,20 +146,8 @@ def judge(
     known: Known,
     purpose: Purpose = Purpose.MOVE,
 ) -> ExposureJudgement:
-    """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
-    placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
-    status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
-    draft = replace(drafted.draft, placements=placements, status=status)
-    found = _found(context, asset, drafted, draft)
-    waivers = context.policy.exposure
-    refused = [one for one in found if not waivers.accepts(one.rule, purpose)]
-    losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
-    if not refused:
-        return ExposureJudgement(losses, status=status)
-    willing = link is not None or all(waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
-    if willing and can_close(context):
-        return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
-    return ExposureJudgement(parked=_parked(refused, link, can_close(context)))
+    """See `ExposureGate.judge`."""
+    return ExposureGate.of(context).judge(asset, drafted, link, known, purpose)
 
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
@@ -166,15 +229,9 @@ def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[
     return (Loss(TERMS, IN_LISTS, "; ".join((*names, *more))),)
 
 
-def can_close(context: RunContext) -> bool:
-    """Whether the target can hide an asset, including an existing one."""
-    target = context.target.capabilities
-    return target.writes(Feature.CLOSED) and Operation.UPDATE in target
-
-
-def job_line(rules: Sequence[ExposureRule]) -> str:
-    """The line to add to the job file."""
-    return f"policy: {{exposure: {{{', '.join(f'{rule.value}: accept' for rule in rules)}}}}}"
+def hides_existing(target: Service) -> bool:
+    """Whether the target can hide an asset that exists."""
+    return target.capabilities.writes(Feature.CLOSED) and Operation.UPDATE in target.capabilities
 
 
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
@@ -188,12 +245,12 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
 
 
 async def retry_exposed(context: RunContext) -> None:
-    """Requeue what was set aside by another policy or mapping, or until a release date that has passed; safe to
-    repeat."""
+    """Requeue what was set aside by another policy or mapping, by other options that decide who sees assets, or until a
+    release date that has passed; safe to repeat."""
     if context.options.only:
         return
     store = context.store
-    now = digest_of([context.crosswalk.digest, sorted(context.policy.exposure.given.items()), can_close(context)])
+    now = digest_of(_decided_by(context))
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
     come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
@@ -206,10 +263,24 @@ async def retry_exposed(context: RunContext) -> None:
         await store.set_meta(EXPOSURE_DUE, "")
 
 
+def _decided_by(context: RunContext) -> list[Json]:
+    """What decides besides the asset whether one is set aside."""
+    source, target = context.source.exposure_options(), context.target.exposure_options()
+    return [
+        context.crosswalk.digest,
+        sorted(context.policy.exposure.given.items()),
+        hides_existing(context.target),
+        sorted(source.named),
+        sorted(target.named),
+        [[one.name, one.key, *one.candidates] for one in target.closing],
+    ]
+
+
 async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
-    """For the report: by rule, what was set aside, by this run or an earlier one, and what of `losses` (the run's, by
-    path and rule) was written because the operator accepted it, or hidden."""
+    """For the report: by rule, what was set aside, by this run or an earlier one, with what to do about it, and what of
+    `losses` (the run's, by path and rule) was written because the operator accepted it, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
+    advice = await _advice(context)
     rows = []
     for stored, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
         rule, _, fate = stored.partition(" ")
@@ -217,26 +288,44 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
         if number:
             meaning = MEANINGS[ExposureRule(rule)]
             fate = REFUSED if parked else fate
-            rows.append({"rule": rule, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
+            told = (advice.get(ExposureRule(rule), Advice()) if parked else Advice()).as_json(ExposureRule(rule))
+            rows.append({**told, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
     return rows
 
 
+async def _advice(context: RunContext) -> dict[ExposureRule, Advice]:
+    """What to do about everything that is set aside now."""
+    rows = await context.store.held_back(EXPOSURE, MOST_HELD)
+    held = [
+        HeldBack(ExposureRule(row.rule), tuple(row.remedies), frozenset(row.groups), row.assets, row.closes)
+        for row in rows
+    ]
+    library = context.source_account.total
+    if library is None:
+        library = await context.store.link_count() + (await context.store.tally(context.run.id))["listed"]
+    return advice_of(held, context.source.exposure_options(), library)
+
+
+def held_back_of(outcome: Outcome) -> list[HeldBack]:
+    """One asset that was set aside, by rule."""
+    return [
+        HeldBack(
+            ExposureRule(loss["rule"]), tuple(loss["remedies"]), frozenset(loss["groups"]), 1, bool(loss["closes"])
+        )
+        for loss in outcome.losses
+    ]
+
+
 def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
-    """The stop at the end of a run that set assets aside: which, by which rule, and the line for the job file."""
+    """The stop at the end of a run that set assets aside: which, by which rule, what to do about each, and as the last
+    resort the line for the job file that lets these people see them."""
     refused = [row for row in rows if row["fate"] == REFUSED]
     if not refused:
         return None
     counted = [f"{row['rule']} {row['assets']:,}" for row in refused]
     named = [f"{text}{such_as(row['examples'], row['assets'])}" for text, row in zip(counted, refused, strict=True)]
-    line = job_line([ExposureRule(row["rule"]) for row in refused])
-    stop = SafetyStop(
-        REFUSES + "; ".join(named),
-        hint=(
-            f"every run ends with exit code 6 until you decide. To let these people see them, write `{line}` into the "
-            "job file (only the rules that you accept). To move them without that, change the lines of the mapping "
-            "that the rules are about. To leave them out, exclude them by `select` in the mapping file. Then run again"
-        ),
-    )
+    told = ("every run ends with exit code 6 until you decide:", *map(visible, what_to_do(refused)), "then run again")
+    stop = SafetyStop(REFUSES + "; ".join(named), hint="\n".join(told))
     stop.public = REFUSES + "; ".join(counted)
     return stop
 
@@ -247,31 +336,13 @@ def accepted_rules(losses: Iterable[Loss]) -> list[str]:
     return [rule for rule, _, fate in rules if fate == ACCEPTED]
 
 
-def _found(context: RunContext, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
-    decided = replace(drafted.decided, same=context.target.capabilities.parts) if context.alike else drafted.decided
-    visible = replace(draft, closed=False) if draft.closed else draft
-    audience, limits = context.target.audience(visible), context.target.limits
-    return widenings(asset, draft, audience, decided, context.time.earliest(), limits.precision)
-
-
 def _loss(found: Widening, fate: str) -> Loss:
     return Loss(EXPOSURE, f"{found.rule.value} {fate}", found.detail)
 
 
-def _parked(refused: Sequence[Widening], link: LinkRow | None, closes: bool) -> Outcome:
-    rules = [one.rule for one in refused]
-    reasons = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
-    hint = f"accept it in the job file, `{job_line(rules)}`, or change the mapping"
-    if closes:
-        hint = f"{hint}; `close` instead of `accept` writes it hidden"
-    message = f"more people would see it at the target: {reasons}"
-    if link is not None:
-        message = f"{message}; it was moved before as {link.target} and stays visible there"
-        hint = f"hide it at the target by hand, or {hint}"
-    return Outcome(
-        action="parked",
-        cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",
-        message=message,
-        hint=hint,
-        losses=[{"path": EXPOSURE, "rule": one.rule.value, "detail": one.detail} for one in refused],
-    )
+def _held(found: Widening, case: ExposedDraft, *, limited: bool) -> dict[str, Json]:
+    """The loss of an asset that is set aside. limited: whether its groups at the source are what is in the way."""
+    rule, groups = found.rule, case.asset.rights.groups if limited and found.rule is ExposureRule.GROUPS else ()
+    known: dict[str, Json] = {"path": EXPOSURE, "rule": rule.value, "detail": found.detail}
+    advice: dict[str, Json] = {"remedies": list(case.remedies(rule)), "closes": int(case.closes(rule))}
+    return {**known, **advice, "groups": sorted(groups)[:MOST_GROUPS]}

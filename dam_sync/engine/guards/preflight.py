@@ -115,8 +115,9 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
             f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, "
             f"where more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would "
             f"create {agreed(held, 'it', 'them')} again",
-            "accept or close their exposure rules in the job file (`dam-sync help exposure`), then `adopt JOB` again; "
-            "or continue with --accept-changes, which leaves them without a link",
+            "restrict them at the target, or let the job `close` their exposure rules, so that the next run hides them "
+            "(`dam-sync help exposure`), then `adopt JOB` again; accept the rules only if these people may see them; "
+            "--accept-changes leaves them without a link",
         )
 
 

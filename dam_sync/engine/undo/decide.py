@@ -38,8 +38,8 @@ NO_RELATE = Obstacle("removed relations", "the target cannot write relations")
 NO_NAME = Obstacle("file names", "the target cannot rename assets")
 WIDENS = Obstacle(
     "status and rights",
-    f"more people would see the asset again; `policy: {{exposure: {{{ExposureRule.RETURNED.value}: accept}}}}` "
-    "accepts it",
+    "more people would see the asset again, so that they stay as the run left them: change them by hand at the target; "
+    f"only if these people may see it: `policy: {{exposure: {{{ExposureRule.RETURNED.value}: accept}}}}`",
 )
 VERSIONS, ATTACHMENTS = frozenset({"version"}), frozenset({"attach"})
 NOTHING_KEPT: Mapping[str, Obstacle] = {}

@@ -15,6 +15,7 @@ from dam_sync.model.asset import Rights
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound
+from dam_sync.model.exposure_options import ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
@@ -288,6 +289,10 @@ class DocumentsPart(HttpService):
             (self.search.forbidden, "queries to the repository are forbidden, so the index is used, which may lag"),
         )  # fmt: skip
         return tuple(text for holds, text in notes if holds)
+
+    def exposure_options(self) -> ExposureOptions:
+        """See `Service.exposure_options`: every document can be hidden."""
+        return ExposureOptions("everybody", self.api.options.everybody - {facts.EVERYONE})
 
     def _unread(self) -> tuple[Undecided, ...]:
         given = self.api.options.model_fields_set

@@ -20,6 +20,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.connector import Context
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import NotFound
+from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.schema import Schema
@@ -36,7 +37,7 @@ from dam_sync.services.d_templates.codec.forms import (
     template_of,
     values_of,
 )
-from dam_sync.services.d_templates.codec.security import Security
+from dam_sync.services.d_templates.codec.security import RESTRICTED, Security
 from dam_sync.services.d_templates.codec.wire import VersionGroup, hits, listed, total_of
 from dam_sync.services.d_templates.source.versions import VersionGroups
 
@@ -224,6 +225,18 @@ class TemplatesPart(HttpService):
         """Judged by the names of the security templates."""
         security = self.tenant.security.now
         return Audience() if security is None else security.audience(draft, self.tenant.forms.now)
+
+    def closing_option(self, draft: Draft) -> ExposureOption | None:
+        """The same for every asset."""
+        security = self.tenant.security.now
+        return None if security is None else security.closing_option()
+
+    def exposure_options(self) -> ExposureOptions:
+        """See `Service.exposure_options`."""
+        options, security = self.api.options, self.tenant.security.now
+        open_ = None if security is None else security.closing_option()
+        closing = () if open_ is None or RESTRICTED in options.model_fields_set else (open_,)
+        return ExposureOptions("everybody", options.everybody, closing)
 
 
 @interprets_response

@@ -243,7 +243,9 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.RESTRICTIONS: Support("compared by the exposure guard", ""),
     Feature.FILENAME: YES,
     Feature.SAME_NAMES: Support(why="an upload under an existing file name is a conflict or a version"),  # wire E 6.7
-    Feature.CLOSED: Support("yes", "if an upload profile releases nothing"),
+    Feature.CLOSED: Support(
+        "yes", "a new one if a profile of its type releases nothing, or `closed_profile` names one without groups"
+    ),
     Feature.TIME_OF_DAY: YES,
     Feature.OUTER_WHITESPACE: Support(why="the service trims texts"),  # wire E 6.4
     Feature.RENAMED_TERMS: Support("", "yes", "values of lists have no ids"),  # wire E 5.3

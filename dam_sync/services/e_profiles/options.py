@@ -48,7 +48,7 @@ class ProfilesOptions(Options):
         default_factory=dict,
         description="the profile for assets that may not be seen by all of their profile's groups at once, until their "
         "rights are written: a name, or a name for each metadata type (default one of the same type that releases "
-        "nothing)",
+        "nothing; one without groups is to be named here; an empty text: none)",
     )
     everybody: WordSet = Field(
         frozenset(), description="asset groups that stand for everybody who can use the tenant (default none)"
@@ -101,6 +101,11 @@ class ProfilesOptions(Options):
     def expand(self) -> str:
         """What an asset is read with."""
         return facts.EXPAND_LINKS if self.public_links else facts.EXPAND
+
+    def leaves_open(self, metadata_type: str) -> bool:
+        """Whether the job says that no profile keeps new assets of this type closed; an empty text sets nothing."""
+        said = "closed_profile" in self.model_fields_set and not self.closed_profile
+        return said or self.closed_profile.get(metadata_type) == ""
 
     @property
     def versioning(self) -> bool:

@@ -10,7 +10,8 @@ from dam_sync.http.client import Request, Response
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import Conflict, InvalidValue, Rejected, SafetyStop, SessionGone, Unsupported
+from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, SafetyStop, SessionGone, Unsupported
+from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import silent
 from dam_sync.model.limits import MIB
@@ -80,7 +81,7 @@ class ProfilesTarget(ProfilesPart):
     def _unseen_form(self, draft: Draft, plan: UploadPlan) -> str:
         """The form of an upload that nobody may see before its rights are written; empty for another one."""
         profile = self.tenant.known.profiles.get(plan.profile)
-        hides = profile is not None and profile.hides(self.api.clock.now())
+        hides = profile is not None and profile.is_unseen(self.api.clock.now())
         unseen = draft.closed or hides or plan.profile != self._profile(draft)
         return f"{facts.UPLOAD} unseen by {plan.profile}" if unseen else ""
 
@@ -88,7 +89,12 @@ class ProfilesTarget(ProfilesPart):
         """True if the upload made an asset, and one that nobody sees where it is to be `unseen`. Raises Conflict if it
         became a version of an asset of others, before anything else of that asset is changed; it is not uploaded under
         this name again. Raises Rejected, after it was hidden, if it was released."""
-        row = await self._if_alone(made, draft)
+        try:
+            row = await self._if_alone(made, draft)
+        except NotFound:
+            if not unseen:
+                raise
+            raise self.proven.harmful(unseen, partial(_unavailable, unseen)) from None
         if not row:
             await note_fact(journal, TAKEN, {"filename": draft.filename, "asset": made})
             await journal.discard(UPLOAD, "chunks:*")
@@ -117,10 +123,10 @@ class ProfilesTarget(ProfilesPart):
     async def _refuse_released(self, made: AssetId, row: Json, unseen: str) -> None:
         """Raises Rejected if a new asset that nobody may see is released, or does not show whether it is."""
         now = self.api.clock.now()
-        released = security.is_released(row, now)
-        if released is None:
-            released = security.is_released({"security": await self._security_of(made)}, now)
-        if released is False:
+        shown = security.is_shown(row, now)
+        if shown is None:
+            shown = security.is_shown({"security": await self._security_of(made)}, now)
+        if shown is False:
             self.proven.prove(unseen)
             return
         await self._send_security(made, {security.RELEASE: None})
@@ -143,6 +149,11 @@ class ProfilesTarget(ProfilesPart):
         """Judged by the upload profile and the rights of the draft."""
         now = self.api.client.decision_time()
         return security.audience_of(draft, self._profile(draft), self.tenant.known, self.api.options, now)
+
+    def closing_option(self, draft: Draft) -> ExposureOption | None:
+        """An asset that exists is hidden without a profile; a new one needs a profile of its type that hides it."""
+        now = self.api.client.decision_time()
+        return security.closing_option(self._profile(draft), self.tenant.known, self.api.options, now)
 
     async def find(self, marker: Marker) -> AssetId | None:
         """Looks into the archive too, not into the trash; None only after the index had its time. Safe to repeat."""
@@ -455,6 +466,17 @@ def _released_at_once(unseen: str) -> Rejected:
         code="released at once",
         hint="let an administrator take the automatic release out of that profile, or name another one in "
         "`closed_profile`; then `errors JOB --retry`",
+    )
+
+
+def _unavailable(unseen: str) -> Rejected:
+    profile = unseen.rpartition(" by ")[2]
+    return Rejected(
+        f"what is uploaded through the profile {profile!r} cannot be read afterwards, so that its rights cannot be "
+        "written: nobody sees it, and no more is uploaded through it",
+        operation=facts.UPLOAD,
+        code="unavailable",
+        hint="name a profile that does not release by itself in `closed_profile`; then `errors JOB --retry`",
     )
 
 

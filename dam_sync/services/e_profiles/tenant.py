@@ -16,6 +16,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, ContractBroken, Denied, NotFound, Rejected, Transient
+from dam_sync.model.exposure_options import ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, MonthlyAllowance
 from dam_sync.model.probed import Account, Toggle, Toggles, Undecided
@@ -221,12 +222,21 @@ class ProfilesPart(HttpService):
         offered = (Toggle(name, text, name in options.toggles, decides.get(name, "")) for name, text in listed.items())
         return Toggles(option, tuple(offered), tuple(name for name in options.toggles if name not in listed))
 
+    async def adopt_schema(self, source: Schema) -> None:
+        """Adds nothing. Raises ConfigError if `closed_profile` names a profile by which nothing can be kept closed."""
+        tenant, now = await self.tenant.load(), self.api.client.decision_time()
+        security.refuse_seen_profiles(tenant, self.api.options, now)
+
     async def schema(self) -> Schema:
         """Fields with their vocabularies, metadata types and profiles, groups."""
-        tenant, options, now = await self.tenant.load(), self.api.options, self.api.client.decision_time()
-        if not security.closes(tenant, options, now):
-            self.remove_capabilities(writes=[Feature.CLOSED])
+        tenant, now = await self.tenant.load(), self.api.client.decision_time()
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
+
+    def exposure_options(self) -> ExposureOptions:
+        """See `Service.exposure_options`."""
+        options, now = self.api.options, self.api.client.decision_time()
+        closing = security.open_types(self.tenant.known, options, now)
+        return ExposureOptions("everybody", options.everybody, tuple(closing))
 
     def _notes_as_source(self, archives: bool) -> tuple[str, ...]:
         return ("there are archived assets; telling them apart costs one more call for each slice",) * archives

@@ -44,6 +44,24 @@ def test_a_built_in_field_that_differs_is_declared() -> None:
     assert [row["key"] for row in records_of(LAYOUT, known, "") if row["record"] == "field"] == ["title", "lib:subject"]
 
 
+def test_profiles_are_declared_with_what_they_show_and_those_that_keep_assets_closed() -> None:
+    public = frozenset({"public"})
+    schema = replace(
+        SCHEMA,
+        types=(AssetType("Photo", "photos", groups=public),),
+        closing_types=(
+            AssetType("Photo", "shut", groups=public, releases=False),
+            AssetType("Photo", "groupless", groups=frozenset()),
+        ),
+    )
+    records = records_of(TenantLayout(schema, LAYOUT.terms, ()), bare(), "")
+    assert [row for row in records if row["record"] == "profile"] == [
+        {"record": "profile", "name": "photos", "type": "Photo", "groups": ["public"], "immediate_release": True},
+        {"record": "profile", "name": "shut", "type": "Photo", "groups": ["public"], "immediate_release": False},
+        {"record": "profile", "name": "groupless", "type": "Photo", "groups": [], "immediate_release": True},
+    ]
+
+
 def test_all_types_are_declared_where_one_of_a_new_tenant_is_missing() -> None:
     known = bare(TITLE, types=(AssetType("Photo"), AssetType("Sound")))
     assert [row["name"] for row in records_of(LAYOUT, known, "") if row["record"] == "type"] == ["Photo", "Film"]

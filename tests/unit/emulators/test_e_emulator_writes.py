@@ -68,7 +68,9 @@ def test_12_security(tenant_of: Open) -> None:
     assert put("all", asset_groups=["staff"]) == 200
     assert tenant.get(path) == {"asset_groups": ["staff"], "release_date": None, "expiration_date": None}
     assert put("all", release_date="2026-01-01T00:00:00Z") == 200
-    assert tenant.http.get(path).status_code == 404  # without a group nobody has it
+    assert tenant.get(path)["asset_groups"] == []  # it is there for those who have all groups
+    assert put("all") == 200
+    assert tenant.http.get(path).status_code == 404  # without any value nobody has it
 
 
 def test_13_tags(tenant_of: Open) -> None:

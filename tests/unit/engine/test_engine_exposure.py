@@ -15,7 +15,6 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.guards.exposure import (
     as_seen,
     exposure_stop,
-    job_line,
     listed_terms,
     remember_release,
     retry_exposed,
@@ -26,6 +25,8 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waivers
+from dam_sync.model.exposure_advice import policy_line
+from dam_sync.model.exposure_options import NO_EXPOSURE_OPTIONS, ExposureOption, ExposureOptions
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
@@ -49,6 +50,8 @@ class Desk:
     store: SqlStore
     clock: SetClock
     mapping: str = "1"
+    everybody: frozenset[str] = frozenset()
+    target: ExposureOptions = NO_EXPOSURE_OPTIONS
     options: RunOptions = field(default_factory=RunOptions)
 
     def session(self, exposure: Waivers = NOTHING_WAIVED) -> RunContext:
@@ -61,7 +64,8 @@ class Desk:
             wave=None,
             crosswalk=SimpleNamespace(digest=self.mapping),
             target_schema=Schema({}),
-            target=SimpleNamespace(capabilities=Capabilities()),
+            source=SimpleNamespace(exposure_options=lambda: ExposureOptions("everybody", self.everybody)),
+            target=SimpleNamespace(capabilities=Capabilities(), exposure_options=lambda: self.target),
         )
         return cast("RunContext", made)
 
@@ -107,6 +111,18 @@ async def test_another_mapping_does_so_as_well(desk: Desk) -> None:
     assert await desk.parked() == ["c"]
 
 
+async def test_other_options_that_decide_who_sees_assets_do_so_as_well(desk: Desk) -> None:
+    desk.everybody = frozenset({"members"})
+    await retry_exposed(desk.session())
+    assert await desk.parked() == ["c"]
+
+
+async def test_a_profile_that_closes_assets_does_so_as_well(desk: Desk) -> None:
+    desk.target = ExposureOptions(closing=(ExposureOption("closed", "why", "what", "does"),))
+    await retry_exposed(desk.session())
+    assert await desk.parked() == ["c"]
+
+
 async def test_assets_are_retried_once_when_their_release_date_has_come(desk: Desk) -> None:
     session = desk.session()
     for days in (3, 2, 4):
@@ -122,19 +138,27 @@ async def test_assets_are_retried_once_when_their_release_date_has_come(desk: De
     assert await desk.parked() == ["c"]
 
 
-def test_the_stop_names_rules_assets_and_the_line_of_the_job() -> None:
+def test_the_stop_names_rules_assets_and_the_waiver_after_what_keeps_them_closed() -> None:
+    remedy = "all 1,200 assets have the group members: `options: {everybody: members}` of the source"
     rows = [
-        {"rule": "groups_widened", "fate": "set aside", "assets": 1200, "examples": ["7", "9"]},
-        {"rule": "expiry_dropped", "fate": "accepted", "assets": 3, "examples": ["1"]},
+        {"rule": "groups_widened", "fate": "set aside", "assets": 1200, "examples": ["7", "9"], "remedies": [remedy]},
+        {"rule": "expiry_dropped", "fate": "accepted", "assets": 3, "examples": ["1"], "remedies": []},
     ]
     stop = exposure_stop(rows)
     assert stop is not None
     assert stop.exit_code == 6
     assert "groups_widened 1,200 (7, 9…)" in stop.message
     assert "expiry_dropped" not in stop.message
-    assert job_line([ExposureRule.GROUPS]) == "policy: {exposure: {groups_widened: accept}}"
-    assert job_line([ExposureRule.GROUPS]) in stop.hint
+    waiver = policy_line([ExposureRule.GROUPS], Waiver.ACCEPT)
+    assert waiver == "policy: {exposure: {groups_widened: accept}}"
+    assert -1 < stop.hint.index(remedy) < stop.hint.index("`select`") < stop.hint.index(waiver)
     assert exposure_stop(rows[1:]) is None
+
+
+def test_a_stop_by_a_report_of_an_earlier_release_still_names_the_waiver() -> None:
+    stop = exposure_stop([{"rule": "groups_widened", "fate": "set aside", "assets": 1, "examples": []}])
+    assert stop is not None
+    assert policy_line([ExposureRule.GROUPS], Waiver.ACCEPT) in stop.hint
 
 
 NAMED = frozenset({"press"})

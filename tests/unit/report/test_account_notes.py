@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dam_sync.model.capabilities import YES, Capabilities, Feature
+from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.model.probed import Account, Undecided, undecided
 from dam_sync.report.loss_words import UNLESS_ASKED, in_words
 from tests.support.jobs.small_jobs import photos, small
@@ -26,13 +27,14 @@ def test_a_plan_says_of_its_target_what_the_run_will_say(tmp_path: Path) -> None
     for report in (planned, done):
         assert any(PRIVATE in note for note in report["notes"])
         assert not any("version_policy" in note for note in report["notes"]), "a note needs no decision"
-        open_, calls = report["undecided"]
-        assert (open_["side"], open_["part"], open_["assets"]) == ("target", "versions", 0)
+        (open_,) = [one for one in report["undecided"] if one["part"] == "versions"]
+        assert (open_["side"], open_["assets"]) == ("target", 0)
         assert "version_policy of the target is not set" in open_["text"]
-        assert (calls["side"], calls["part"], calls["assets"]) == ("target", "", 0)
+        (calls,) = [one for one in report["undecided"] if one["part"] == ""]
+        assert (calls["side"], calls["assets"]) == ("target", 0)
         assert "monthly allowance" in calls["text"]
-        levels = [risk["level"] for risk in report["risks"] if risk["kind"] == "option"]
-        assert levels == ["low", "low"], "no asset has older versions"
+        levels = {risk["level"] for risk in report["risks"] if risk["kind"] == "option"}
+        assert levels == {"low"}, "no asset has older versions"
         assert not [risk for risk in report["risks"] if risk["kind"] in ("time", "irreversible")], "nothing to decide"
     text = page.read_text("utf-8")
     decisions = text[text.index('id="decisions"') : text.index('id="mapping"')]
@@ -47,6 +49,13 @@ def test_what_the_source_lacks_or_the_policy_leaves_out_needs_no_decision() -> N
     assert undecided(source, target, able, "all") == {"source": (), "target": (left,)}
     assert undecided(source, target, able, "current") == {"source": (), "target": ()}
     assert undecided(source, target, Capabilities(), "all") == {"source": (), "target": ()}
+
+
+def test_an_option_that_would_hide_assets_needs_a_decision_whatever_the_source_reads() -> None:
+    option = ExposureOption("closed", "nothing can be hidden", "a profile", "hides", ("shut",))
+    found = undecided(Account("here"), Account("there"), Capabilities(), "all", [option])["target"]
+    assert [(one.part, one.text) for one in found] == [(Feature.CLOSED, "nothing can be hidden")]
+    assert found[0].hint.startswith("`options: {closed: shut}` of the target hides; ")
 
 
 def test_what_an_option_would_carry_is_not_called_impossible() -> None:

@@ -35,7 +35,16 @@ def whole() -> dict[str, Any]:
     for side in ("source", "target"):
         report[side]["calls"] = {"GET /1": 3}
     report |= {"kind": "verify", "run": 7, "verdict": verdict.as_json(), "notes": ["a note"], "wave": "first"}
-    row = {"rule": "expiry_dropped", "fate": "set aside", "assets": 1, "examples": ["1"], "meaning": "seen"}
+    row = {
+        "rule": "expiry_dropped",
+        "fate": "set aside",
+        "assets": 1,
+        "examples": ["1"],
+        "meaning": "seen",
+        "remedy": "close it",
+        "remedies": ["close it"],
+        "closes": True,
+    }
     report |= {"exposure": [row], "left_out": {"a condition": 1}, "repaired": {"tags": 1}, "names": {"1": "a.jpg"}}
     report["conflicts"] = [{"path": "tags", "take": "source", "by": "policy", "assets": 1, "examples": ["1"]}]
     report["gone"] = [{"asset": "1", "target": "t1", "reason": "deleted", "since": "2031", "until": "2032"}]

@@ -93,6 +93,25 @@ async def test_without_a_restricted_template_nothing_can_be_closed(start: Start)
     assert not tenant.marked("one")
 
 
+async def test_the_option_by_which_assets_can_be_hidden_is_asked_for_with_the_templates_of_the_tenant(
+    start: Start,
+) -> None:
+    tenant = start([*SCHEMA, VAULT])
+    service = await connected(tenant, security="public")
+    (open_,) = service.exposure_options().closing
+    assert service.closing_option(draft()) == open_
+    assert open_.candidates == ("staff", "vault")
+    assert "cannot be hidden there later" in open_.why
+    assert "`options: {restricted_security: NAME}` of the target" in open_.remedy
+    told = await connected(tenant, security="public", everybody="staff")
+    assert "`options: {restricted_security: vault}` of the target" in told.exposure_options().closing[0].remedy
+    decided = await connected(tenant, security="public", restricted_security="")
+    assert decided.exposure_options().closing == (), "it was given up"
+    assert decided.closing_option(draft()) is not None, "and is still what would help"
+    named = await connected(tenant, security="public", restricted_security="vault")
+    assert (named.exposure_options().closing, named.closing_option(draft())) == ((), None)
+
+
 @pytest.mark.parametrize("option", ["security", "restricted_security"])
 async def test_an_option_that_names_no_template_is_an_error_before_anything_moves(start: Start, option: str) -> None:
     tenant = start()

@@ -14,9 +14,10 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
-from dam_sync.model.errors import InvalidValue, Rejected
+from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
+from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.model.values import Json
-from dam_sync.services.e_profiles.codec import security
+from dam_sync.services.e_profiles.codec import fields, security
 from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile
 from dam_sync.services.e_profiles.options import ProfilesOptions
 from tests.support.services.connected_e import Open, asset, created, draft, serving
@@ -127,16 +128,94 @@ def test_without_a_profile_that_releases_nothing_its_own_groups_see_an_upload_fi
     assert audience(TENANT, rights=Rights(expires_at=LATER)) == Audience(expires_at=LATER, groups=PUBLIC)
 
 
-def test_a_tenant_closes_where_every_type_has_a_profile_for_it() -> None:
-    assert security.closes(BOTH, PLAIN, NOW)
-    assert security.closes(FUTURE, PLAIN, NOW)
-    assert not security.closes(TENANT, PLAIN, NOW)
-    assert not security.closes(TenantSchema(), PLAIN, NOW)
-    logos = {**BOTH.profiles, "logos": UploadProfile("logos", "Logo", PUBLIC, True)}
-    assert not security.closes(TenantSchema(profiles=logos), PLAIN, NOW)
-    named = ProfilesOptions(closed_profile={"Logo": "vault"})
-    vault = {**logos, "vault": UploadProfile("vault", "Logo", frozenset({"nobody"}), True)}
-    assert security.closes(TenantSchema(profiles=vault), named, NOW)
+LOGOS = UploadProfile("logos", "Logo", PUBLIC, True)
+GROUPLESS = UploadProfile("Image closed", "Photo", frozenset(), True)
+NAMED = ProfilesOptions(closed_profile={"": "Image closed"})
+SECOND = TenantSchema(groups=PUBLIC | STAFF, profiles={"photos": OPEN, "Image closed": GROUPLESS})
+
+
+def closing(tenant: TenantSchema, options: ProfilesOptions = PLAIN, profile: str = "photos") -> ExposureOption | None:
+    return security.closing_option(profile, tenant, options, NOW)
+
+
+def test_each_asset_is_closed_by_a_profile_of_its_own_type() -> None:
+    assert closing(BOTH) is None
+    assert closing(FUTURE) is None
+    assert closing(TENANT) is not None
+    mixed = TenantSchema(profiles={**BOTH.profiles, "logos": LOGOS})
+    assert closing(mixed) is None
+    assert closing(mixed, profile="logos") is not None, "of another type"
+    vault = TenantSchema(profiles={**mixed.profiles, "vault": UploadProfile("vault", "Logo", frozenset(), True)})
+    assert closing(vault, ProfilesOptions(closed_profile={"Logo": "vault"}), "logos") is None
+    assert closing(vault, ProfilesOptions(closed_profile="vault"), "logos") is None
+    assert closing(vault, ProfilesOptions(closed_profile="vault")) is None, "the name is that of another type"
+
+
+def test_the_option_that_keeps_an_asset_closed_is_named_with_a_profile_of_the_tenant() -> None:
+    option = closing(SECOND)
+    assert option is not None
+    assert option.why == "profile photos shows a new asset to public until its rights are written"
+    assert "`options: {closed_profile: Image closed}` of the target" in option.remedy
+    assert option.hint.endswith('`options: {closed_profile: ""}` leaves it as it is')
+    more = TenantSchema(profiles={**SECOND.profiles, "logos": LOGOS})
+    option = closing(more)
+    assert option is not None
+    assert "`options: {closed_profile: {Photo: Image closed}}`" in option.remedy
+    option = closing(more, profile="logos")
+    assert option is not None
+    assert "let an administrator of the target create a profile of type Logo" in option.remedy
+    assert "closed_profile: " not in option.remedy, "there is none to name"
+
+
+def test_options_are_open_for_the_types_of_which_nothing_can_be_closed() -> None:
+    mixed = TenantSchema(profiles={**SECOND.profiles, "logos": LOGOS})
+
+    def of(options: ProfilesOptions) -> list[tuple[str, tuple[str, ...]]]:
+        return [(one.key, one.candidates) for one in security.open_types(mixed, options, NOW)]
+
+    assert of(PLAIN) == [("Photo", ("Image closed",)), ("", ())]
+    assert of(NAMED) == [("", ())]
+    assert of(ProfilesOptions.model_validate({"closed_profile": ""})) == [], "it was decided"
+    assert of(ProfilesOptions(closed_profile={"Logo": ""})) == [("Photo", ("Image closed",))]
+
+
+def test_types_without_a_profile_to_name_are_listed_together() -> None:
+    profiles = {name: UploadProfile(name, name, PUBLIC, True) for name in ("Film", "Logo", "Photo")}
+    (one,) = security.open_types(TenantSchema(profiles=profiles), PLAIN, NOW)
+    assert "new assets of type Film, Logo, Photo closed" in one.why
+    assert "create a profile of type Film, Logo, Photo" in one.remedy
+
+
+@pytest.mark.parametrize(
+    ("named", "text"),
+    [
+        ({"": "Image close"}, "there is no upload profile 'Image close'"),
+        ({"Photo": "logos"}, "there is no upload profile 'logos' of type Photo"),
+        ({"": "photos"}, "shows new assets at once to public"),
+        ({"": "void"}, "gives neither a release date nor a group"),
+    ],
+)
+def test_a_name_that_keeps_nothing_closed_is_refused(named: dict[str, str], text: str) -> None:
+    void = UploadProfile("void", "Photo", frozenset(), False)
+    tenant = TenantSchema(profiles={**SECOND.profiles, "logos": LOGOS, "void": void})
+    with pytest.raises(ConfigError, match=text):
+        security.refuse_seen_profiles(tenant, ProfilesOptions(closed_profile=named), NOW)
+
+
+async def test_a_target_is_refused_for_such_a_name_and_a_source_is_not(opened: Open) -> None:
+    service = opened().connect(closed_profile="Image closed")
+    schema = await service.schema()
+    with pytest.raises(ConfigError, match="there is no upload profile 'Image closed'"):
+        await service.adopt_schema(schema)
+
+
+def test_a_profile_that_does_not_say_its_groups_may_show_assets_to_everybody() -> None:
+    silent = UploadProfile("photos", "Photo", frozenset(), True, says_groups=False)
+    tenant = TenantSchema(groups=PUBLIC | STAFF, profiles={"photos": silent})
+    assert audience(tenant) == Audience()
+    assert audience(tenant, rights=Rights(groups=STAFF)) == Audience()
+    assert closing(tenant) is not None
+    assert fields.profile_of({"name": "photos", "metadata_type": "Photo"}).says_groups is False
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -179,12 +258,39 @@ async def test_a_closed_asset_is_seen_by_nobody_until_it_is_opened(opened: Open,
     assert now_seen(tenant, made) == (STAFF_ALONE if rights.groups else ALL)
 
 
+@pytest.mark.parametrize("more", [{"rights": Rights(groups=STAFF)}, {"closed": True}, {"rights": Rights(LATER)}])
+async def test_a_profile_without_groups_that_the_job_names_shows_nothing(opened: Open, more: dict[str, Any]) -> None:
+    tenant = opened({"record": "profile", "name": "Image closed", "type": "Photo", "groups": []})
+    open_ = tenant.connect()
+    await open_.schema()
+    assert open_.audience(draft(**{**more, "closed": False})).groups == PUBLIC | more.get("rights", Rights()).groups
+    service = tenant.connect(closed_profile="Image closed")
+    schema = await service.schema()
+    assert {kind.profile for kind in schema.types} == {"photos", "logos"}, "it is no choice of a mapping"
+    told = service.audience(draft(**more))
+    assert told.hidden or told.groups == STAFF or told.release_at == LATER
+    made = await created(service, draft(**more))
+    assert ever_seen(tenant, made) <= STAFF_ALONE
+
+
+async def test_an_asset_that_exists_is_hidden_whatever_profiles_there_are(opened: Open) -> None:
+    tenant = opened()
+    service = tenant.connect()
+    made = await created(service, draft())
+    assert now_seen(tenant, made)
+    await service.update(made, Patch(closed=True))
+    assert now_seen(tenant, made) == set()
+
+
 async def test_a_type_that_no_profile_keeps_closed_is_refused_before_the_upload(opened: Open) -> None:
     tenant = opened(SHUT)
     service = tenant.connect()
-    assert not (await service.schema()).capabilities.writes(Feature.CLOSED)
+    assert (await service.schema()).capabilities.writes(Feature.CLOSED), "it hides what exists"
+    logo, photo = draft(profile="logos", closed=True), draft(closed=True)
+    assert service.closing_option(logo) is not None
+    assert service.closing_option(photo) is None
     with pytest.raises(Rejected, match="keeps an asset closed") as refused:
-        await created(service, draft(profile="logos", closed=True))
+        await created(service, logo)
     assert "closed_profile" in refused.value.hint
     assert not tenant.truth()
 

@@ -12,7 +12,6 @@ import httpx
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Rights
-from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected, SafetyStop
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
@@ -130,11 +129,23 @@ async def test_one_asset_is_seen_at_most_where_a_profile_releases_in_spite_of_it
     assert now_seen(tenant, identity) == set()
 
 
+async def test_one_asset_is_uploaded_at_most_where_an_asset_without_groups_is_there_for_nobody(opened: Open) -> None:
+    groupless = {"record": "profile", "name": "Image closed", "type": "Photo", "groups": []}
+    tenant = opened(groupless, variant="groupless_unavailable")
+    service = tenant.connect(closed_profile="Image closed")
+    await service.schema()
+    wanted = [draft(f"m-{number}", f"{number}.jpg", closed=True) for number in range(3)]
+    refused = await tried(created(service, each) for each in wanted)
+    assert {getattr(error, "code", "created") for error in refused} == {"unavailable"}
+    assert [ever_seen(tenant, each) for each in tenant.truth()] == [set()]
+
+
 async def test_a_profile_that_does_not_say_whether_it_releases_hides_nothing(opened: Open) -> None:
     quiet = {**SHUT, "release_date": None, "immediate_release": False}
     tenant = opened(quiet, variant="unsaid_release")
     service = tenant.connect()
-    assert not (await service.schema()).capabilities.writes(Feature.CLOSED)
+    await service.schema()
+    assert service.closing_option(draft(closed=True)) is not None
     with pytest.raises(Rejected, match="keeps an asset closed"):
         await created(service, draft(closed=True))
     assert not tenant.truth()

@@ -291,5 +291,6 @@ def published_at_once(asset: str = "") -> Rejected:
         f"{done}",
         asset=asset,
         code="published-at-once",
-        hint="let an administrator set the status of new media to draft, or accept the exposure rule in the job file",
+        hint="let an administrator set the status of new media to draft, then `errors JOB --retry`; only if more "
+        "people may see it, accept the exposure rule in the job file",
     )

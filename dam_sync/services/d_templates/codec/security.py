@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from dam_sync.model.asset import Draft
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import MetadataForms
+
+RESTRICTED = "restricted_security"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Security:
         cls, known: Mapping[str, str], default: str, restricted: str, everybody: frozenset[str] = frozenset()
     ) -> Security:
         """Checks the templates named in options; a single existing template is the default. Raises ConfigError."""
-        for option, name in (("security", default), ("restricted_security", restricted)):
+        for option, name in (("security", default), (RESTRICTED, restricted)):
             if name and name not in known:
                 hint = f"visible templates: {', '.join(sorted(known)[:10]) or 'none'}"
                 text = f"option {option}: unknown security template {name!r}"
@@ -46,7 +49,7 @@ class Security:
         """The ids of these templates. Raises InvalidValue."""
         wanted = self.named(groups, closed=closed)
         if not wanted:
-            option = "restricted_security" if closed else "security"
+            option = RESTRICTED if closed else "security"
             hint = f"set the target's option `{option}`" + ("" if closed else ", or map `security.groups`")
             raise InvalidValue("an asset needs a security template, but none is configured", hint=hint)
         for name in wanted:
@@ -66,6 +69,23 @@ class Security:
         """The templates that limit who sees an asset; empty if one of them stands for everybody."""
         found = frozenset(templates)
         return frozenset() if found & self.everybody else found
+
+    def closing_option(self) -> ExposureOption | None:
+        """The option for want of which nothing can be hidden; None if it is set."""
+        if self.restricted:
+            return None
+        others = sorted(set(self.known) - {self.default} - self.everybody)
+        return ExposureOption(
+            name=RESTRICTED,
+            why="no security template is known that ordinary users do not see, so that nothing is moved that nobody "
+            "may see yet, and what is moved cannot be hidden there later, when it is archived, withdrawn or restricted "
+            "at the source",
+            what="a security template that ordinary users do not see",
+            effect="names the security template that hidden assets get, one that ordinary users do not see",
+            candidates=tuple(others),
+            otherwise="let an administrator of the target create a security template that ordinary users do not see, "
+            f"and name it in `{RESTRICTED}`",
+        )
 
     def audience(self, draft: Draft, forms: MetadataForms | None) -> Audience:
         """Dates and status are plain values here and hide nothing (wire D 6.9)."""

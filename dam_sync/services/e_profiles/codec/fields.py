@@ -80,17 +80,33 @@ class ProfilesField:
 
 @dataclass(frozen=True, slots=True)
 class UploadProfile:
-    """An upload profile: what an asset uploaded through it gets by itself."""
+    """An upload profile: what an asset uploaded through it gets by itself. says_groups: whether the service shows its
+    groups."""
 
     name: str
     type: str
     groups: frozenset[str] = frozenset()
     immediate: bool = False
     release_at: datetime | None = None
+    says_groups: bool = True
 
     def hides(self, now: datetime) -> bool:
-        """Whether nobody sees what is uploaded through it, until somebody releases it."""
+        """Whether it releases nothing that is uploaded through it, until somebody does."""
         return self.release_at > now if self.release_at is not None else not self.immediate
+
+    def is_unseen(self, now: datetime) -> bool:
+        """Whether nobody sees what is uploaded through it: an asset needs a release date and a group to be seen."""
+        return self.hides(now) or self.is_groupless
+
+    def closes(self, now: datetime) -> bool:
+        """The same for what our user sees. An asset with neither a release date nor a group is there for nobody (spec
+        002, States, E), so that its rights could not be written."""
+        return self.is_groupless != self.hides(now)
+
+    @property
+    def is_groupless(self) -> bool:
+        """Whether it gives no group."""
+        return self.says_groups and not self.groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,11 @@ class TenantSchema:
     groups: frozenset[str] = frozenset()
     profiles: Mapping[str, UploadProfile] = field(default_factory=dict)
     everybody: frozenset[str] = frozenset()  # groups that stand for all users
+
+    def of_type(self, name: str) -> list[UploadProfile]:
+        """The profiles of a metadata type, by name."""
+        found = (profile for profile in self.profiles.values() if profile.type == name)
+        return sorted(found, key=lambda profile: profile.name)
 
 
 @interprets_response
@@ -189,6 +210,7 @@ def profile_of(row: Json) -> UploadProfile:
         name=str(row["name"]),
         type=member_text(row, "metadata_type"),
         groups=frozenset(str(name) for name in row.get("asset_groups") or ()),
+        says_groups=isinstance(row.get("asset_groups"), list),
         immediate=row.get("immediate_release") is not False,  # one that does not say so may release
         release_at=parse_instant(str(release)) if release else None,
     )
@@ -207,6 +229,7 @@ def schema_of(tenant: TenantSchema, now: datetime) -> Schema:
         fields=_derived() | {key: _field(info) for key, info in tenant.fields.items()},
         vocabularies={info.key: Vocabulary(info.key, info.label) for info in listed},
         types=_types(tenant, now),
+        closing_types=tuple(_entry(each, now) for each in tenant.profiles.values() if each.is_unseen(now)),
         statuses=frozenset({"published", "archived", "trash"}),
         groups=tenant.groups,
         labels=frozenset(),
@@ -218,13 +241,18 @@ def schema_of(tenant: TenantSchema, now: datetime) -> Schema:
 
 
 def _types(tenant: TenantSchema, now: datetime) -> tuple[AssetType, ...]:
-    """One entry for each profile, and one for a type that no profile makes. A profile that releases nothing serves
+    """One entry for each profile, and one for a type that no profile makes. A profile whose uploads nobody sees serves
     others of its type, and stands for itself where it is alone."""
-    open_to = {profile.type for profile in tenant.profiles.values() if not profile.hides(now)}
-    shown = [each for each in tenant.profiles.values() if not each.hides(now) or each.type not in open_to]
-    made = [AssetType(profile.type, profile.name) for profile in shown]
+    open_to = {profile.type for profile in tenant.profiles.values() if not profile.is_unseen(now)}
+    shown = [each for each in tenant.profiles.values() if not each.is_unseen(now) or each.type not in open_to]
+    made = [_entry(profile, now) for profile in shown]
     names = {entry.name for entry in made}
     return (*made, *(AssetType(name) for name in tenant.types if name not in names))
+
+
+def _entry(profile: UploadProfile, now: datetime) -> AssetType:
+    groups = profile.groups if profile.says_groups else None
+    return AssetType(profile.type, profile.name, groups=groups, releases=not profile.hides(now))
 
 
 def _field(info: ProfilesField) -> Field:

@@ -13,11 +13,15 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.asset import Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.diagnostic import nearest
+from dam_sync.model.errors import ConfigError
+from dam_sync.model.exposure_options import ExposureOption, some
 from dam_sync.model.values import Json, instant_text
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.codec.fields import TenantSchema, UploadProfile, texts_of
 from dam_sync.services.e_profiles.options import ProfilesOptions
 
+CLOSED_PROFILE = "closed_profile"
 GROUPS, RELEASE, EXPIRATION = "asset_groups", "release_date", "expiration_date"
 CLEARED = {facts.HIDING: RELEASE, facts.UNEXPIRING: EXPIRATION}  # the date that each of these forms takes away
 NAMED = {RELEASE: "a release date", EXPIRATION: "an expiration date"}
@@ -48,9 +52,11 @@ def is_cleared(security: Json, name: str) -> bool | None:
     return security[name] is None if isinstance(security, dict) and name in security else None
 
 
-def is_released(row: Json, now: datetime) -> bool | None:
-    """Whether an asset is released; None if it does not show that."""
+def is_shown(row: Json, now: datetime) -> bool | None:
+    """Whether an asset is released, and for some group; None if it does not show that."""
     flag, rights = row.get("released_and_not_expired"), row.get("security")
+    if isinstance(rights, dict) and rights.get(GROUPS) == []:
+        return False
     if isinstance(flag, bool):
         return flag
     if is_cleared(rights, RELEASE) is None:
@@ -88,10 +94,10 @@ def plan_of(
 
 def opens_wider(rights: Rights, profile: UploadProfile | None, now: datetime) -> bool:
     """Whether an upload through the profile is seen by people, or at a time, that these rights do not allow."""
-    if profile is None or profile.hides(now):
+    if profile is None or profile.is_unseen(now):
         return False
     return (
-        bool(rights.groups and not profile.groups <= rights.groups)
+        bool(rights.groups and not (profile.says_groups and profile.groups <= rights.groups))
         or (rights.release_at is not None and rights.release_at > now)
         or (rights.expires_at is not None and rights.expires_at <= now)
     )
@@ -101,18 +107,96 @@ def closing_profile(
     wanted: UploadProfile, tenant: TenantSchema, options: ProfilesOptions, now: datetime
 ) -> UploadProfile | None:
     """The profile of the same metadata type whose uploads nobody sees by themselves: the one that the job names, else
-    the first that releases nothing."""
-    alike = [each for each in tenant.profiles.values() if each.type == wanted.type]
-    named = options.closed_profile.get(wanted.type) or options.closed_profile.get("", "")
-    if named:
-        return next((each for each in alike if each.name == named), None)
-    return next((each for each in sorted(alike, key=lambda each: each.name) if each.hides(now)), None)
+    its own, else the first that releases nothing."""
+    alike = {each.name: each for each in tenant.of_type(wanted.type) if each.closes(now)}
+    names = (options.closed_profile.get(wanted.type), options.closed_profile.get(""), wanted.name)
+    found = next((alike[name] for name in names if name in alike), None)
+    return found or next((each for each in alike.values() if each.hides(now)), None)
 
 
-def closes(tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> bool:
-    """Whether an asset of any type that a profile makes can be uploaded unseen."""
-    known = [closing_profile(profile, tenant, options, now) for profile in tenant.profiles.values()]
-    return bool(known) and all(each is not None for each in known)
+def closing_option(name: str, tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> ExposureOption | None:
+    """The option for want of which an asset of this profile cannot be uploaded unseen; None if it can."""
+    profile = tenant.profiles.get(name)
+    if profile is None or closing_profile(profile, tenant, options, now) is not None:
+        return None
+    shown = some(profile.groups) or "people that the service does not name"
+    return _option(
+        profile.type, f"profile {name} shows a new asset to {shown} until its rights are written", tenant, now
+    )
+
+
+def open_types(tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> list[ExposureOption]:
+    """The same for the metadata types of which nothing can be uploaded unseen, but for those that the job leaves so:
+    one for each of which the tenant has a profile to name, and one for all others."""
+    able: list[ExposureOption] = []
+    others: list[str] = []
+    for name in sorted({each.type for each in tenant.profiles.values()}):
+        if options.leaves_open(name) or all(
+            closing_profile(each, tenant, options, now) for each in tenant.of_type(name)
+        ):
+            continue
+        found = _option(name, _kept_closed(name), tenant, now)
+        if found.candidates:
+            able.append(found)
+        else:
+            others.append(name)
+    if others:
+        named = some(others)
+        able.append(replace(_option(others[0], _kept_closed(named), tenant, now), key="", otherwise=_missing(named)))
+    return able
+
+
+def _kept_closed(types: str) -> str:
+    return (
+        f"no profile keeps new assets of type {types} closed until their rights are written, so that those for fewer "
+        "people, or for nobody yet, are not moved"
+    )
+
+
+def _missing(types: str) -> str:
+    return (
+        f"let an administrator of the target create a profile of type {types} that does not release by itself, or one "
+        f"without groups, to be named in `{CLOSED_PROFILE}`"
+    )
+
+
+def _option(kind: str, why: str, tenant: TenantSchema, now: datetime) -> ExposureOption:
+    """For a metadata type."""
+    return ExposureOption(
+        name=CLOSED_PROFILE,
+        why=why,
+        what=f"a profile of type {kind} without groups",
+        effect="uploads such assets through that profile, where nobody sees them",
+        candidates=tuple(each.name for each in tenant.of_type(kind) if each.closes(now)),
+        key="" if len({each.type for each in tenant.profiles.values()}) == 1 else kind,
+        otherwise=_missing(kind),
+    )
+
+
+def refuse_seen_profiles(tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> None:
+    """Raises ConfigError for a name in `closed_profile` that no profile of that type has, and for a profile that shows
+    what is uploaded through it."""
+    for kind, name in options.closed_profile.items() if tenant.profiles else ():
+        known = {each.name: each for each in (tenant.of_type(kind) if kind else tenant.profiles.values())}
+        of_type = f" of type {kind}" if kind else ""
+        if name and name not in known:
+            raise ConfigError(
+                f"option {CLOSED_PROFILE}: there is no upload profile {name!r}{of_type}",
+                service=facts.NAME,
+                hint=nearest(name, known) or f"profiles{of_type}: {some(known) or 'none'}",
+            )
+        if name and not known[name].closes(now):
+            raise ConfigError(
+                f"option {CLOSED_PROFILE}: the upload profile {name!r} {_of_no_use(known[name])}",
+                service=facts.NAME,
+                hint="name one with a group that does not release by itself, or one without groups that does",
+            )
+
+
+def _of_no_use(profile: UploadProfile) -> str:
+    if profile.is_groupless:
+        return "gives neither a release date nor a group, so that nobody could write the rights of a new asset"
+    return f"shows new assets at once to {some(profile.groups) or 'people that the service does not name'}"
 
 
 def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: ProfilesOptions, now: datetime) -> Audience:
@@ -127,11 +211,13 @@ def audience_of(draft: Draft, name: str, tenant: TenantSchema, options: Profiles
     if release is None and not profile.immediate:
         return Audience(NO_RELEASE, groups=_restricted(groups, options))
     if not groups:
-        return Audience(hidden=NO_GROUP)
+        return Audience(hidden=NO_GROUP) if profile.says_groups else Audience("", release, rights.expires_at)
     expiry = rights.expires_at
     if opens_wider(rights, profile, now) and closing_profile(profile, tenant, options, now) is None:
-        groups, release = groups | profile.groups, profile.release_at
         expiry = None if expiry is not None and expiry <= now else expiry
+        if not profile.says_groups:
+            return Audience("", profile.release_at, expiry)
+        groups, release = groups | profile.groups, profile.release_at
     return Audience("", release, expiry, _restricted(groups, options))
 
 
