@@ -180,9 +180,9 @@ def decide_options(
 def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
-    told = first_settings.about_options(suggested.undecided)
-    yield from (each.told for each in suggested.questions if each.told not in told)
-    yield from told
+    asked = [each.told for each in suggested.questions]
+    yield from asked
+    yield from (text for text in first_settings.about_options(suggested.undecided) if text not in asked)
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ())}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)
