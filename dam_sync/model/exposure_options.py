@@ -16,8 +16,9 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 class ExposureOption:
     """An option of the target that would let it hide assets, and that the job does not use.
 
-    name; why: what happens without it; what: which value it takes, for a question; candidates: values that the tenant has for it,
-    written under `key` if that is not empty; effect: what a value does; otherwise: what to do without a candidate.
+    name; why: what happens without it; what: which value it takes, for a question; candidates: values that the tenant
+    has for it, written under `key` if that is not empty; effect: what a value does; otherwise: what to do without a
+    candidate.
     """
 
     name: str
