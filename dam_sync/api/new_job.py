@@ -182,9 +182,9 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     lines = suggested.suggestion.lines
     if not any((line.more or {}).get("marker") for line in lines):
         yield first_settings.MARKER
-    told = first_settings.about_options(suggested.undecided)
-    yield from (each.told for each in suggested.questions if each.told not in told)
-    yield from told
+    asked = [each.told for each in suggested.questions]
+    yield from asked
+    yield from (text for text in first_settings.about_options(suggested.undecided) if text not in asked)
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)

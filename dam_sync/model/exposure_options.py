@@ -16,8 +16,9 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 class ExposureOption:
     """An option of the target that would let it hide assets, and that the job does not use.
 
-    name; why: what happens without it; what: which value it takes; candidates: values that the tenant has for it,
-    written under `key` if that is not empty; effect: what a value does; otherwise: what to do without a candidate.
+    name; why: what happens without it; what: which value it takes, for a question; candidates: values that the tenant
+    has for it, written under `key` if that is not empty; effect: what a value does; otherwise: what to do without a
+    candidate.
     """
 
     name: str
@@ -40,7 +41,7 @@ class ExposureOption:
         one = len(self.candidates) == 1
         line = option_line(self.name, self.value(self.candidates[0] if one else "NAME"))
         text = f"{line} of the target {self.effect}"
-        return text if one else f"{text}, where NAME is {self.what}: one of {some(self.candidates)}"
+        return text if one else f"{text}; NAME is one of {some(self.candidates)}"
 
     @property
     def hint(self) -> str:

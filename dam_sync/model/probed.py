@@ -95,4 +95,4 @@ def undecided(
     wanted = (one for one in target.undecided_as_target if one.part is None or able.reads(one.part))
     moved = (one for one in wanted if one.part is not Feature.VERSIONS or versions == "all")
     hiding = (Undecided(Feature.CLOSED, one.why, one.hint) for one in closing)
-    return {"source": source.undecided_as_source, "target": (*moved, *hiding)}
+    return {"source": source.undecided_as_source, "target": (*hiding, *moved)}

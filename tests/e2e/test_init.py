@@ -71,7 +71,8 @@ def test_from_flags_to_a_job_that_check_accepts(desk: Small, tmp_path: Path) -> 
 
 def test_it_says_what_to_look_at_next_in_order(desk: Small, tmp_path: Path) -> None:
     found = ran("init", str(tmp_path / "museum.yaml"), *flags(desk), code=0, env=KEYS)
-    found.says("look at these next, in this order", "1. `options` of the target: older file versions are not written")
+    found.says("look at these next, in this order", "1. `options` of the target: no profile keeps new assets of types")
+    found.says("2. `options` of the target: older file versions are not written")
     found.says("`policy` in the job file", "dam-sync help jobs")
     assert found.out.index("version_policy") < found.out.index("`policy` in the job file")
     decided = tmp_path / "decided.yaml"

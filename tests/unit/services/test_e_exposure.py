@@ -182,8 +182,8 @@ def test_options_are_open_for_the_types_of_which_nothing_can_be_closed() -> None
 def test_types_without_a_profile_to_name_are_listed_together() -> None:
     profiles = {name: UploadProfile(name, name, PUBLIC, True) for name in ("Film", "Logo", "Photo")}
     (one,) = security.open_types(TenantSchema(profiles=profiles), PLAIN, NOW)
-    assert "new assets of type Film, Logo, Photo closed" in one.why
-    assert "create a profile of type Film, Logo, Photo" in one.remedy
+    assert "new assets of types Film, Logo, Photo closed" in one.why
+    assert "create a profile of types Film, Logo, Photo" in one.remedy
 
 
 @pytest.mark.parametrize(

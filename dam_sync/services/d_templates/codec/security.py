@@ -81,7 +81,7 @@ class Security:
             "may see yet, and what is moved cannot be hidden there later, when it is archived, withdrawn or restricted "
             "at the source",
             what="a security template that ordinary users do not see",
-            effect="names the security template that hidden assets get, one that ordinary users do not see",
+            effect="names the security template that hidden assets get; ordinary users must not see it",
             candidates=tuple(others),
             otherwise="let an administrator of the target create a security template that ordinary users do not see, "
             f"and name it in `{RESTRICTED}`",

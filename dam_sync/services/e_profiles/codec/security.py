@@ -135,27 +135,27 @@ def open_types(tenant: TenantSchema, options: ProfilesOptions, now: datetime) ->
             closing_profile(each, tenant, options, now) for each in tenant.of_type(name)
         ):
             continue
-        found = _option(name, _kept_closed(name), tenant, now)
+        found = _option(name, _kept_closed(f" {name}"), tenant, now)
         if found.candidates:
             able.append(found)
         else:
             others.append(name)
     if others:
-        named = some(others)
+        named = f"{'s' * (len(others) > 1)} {some(others)}"
         able.append(replace(_option(others[0], _kept_closed(named), tenant, now), key="", otherwise=_missing(named)))
     return able
 
 
 def _kept_closed(types: str) -> str:
     return (
-        f"no profile keeps new assets of type {types} closed until their rights are written, so that those for fewer "
+        f"no profile keeps new assets of type{types} closed until their rights are written, so that those for fewer "
         "people, or for nobody yet, are not moved"
     )
 
 
 def _missing(types: str) -> str:
     return (
-        f"let an administrator of the target create a profile of type {types} that does not release by itself, or one "
+        f"let an administrator of the target create a profile of type{types} that does not release by itself, or one "
         f"without groups, to be named in `{CLOSED_PROFILE}`"
     )
 
@@ -169,7 +169,7 @@ def _option(kind: str, why: str, tenant: TenantSchema, now: datetime) -> Exposur
         effect="uploads such assets through that profile, where nobody sees them",
         candidates=tuple(each.name for each in tenant.of_type(kind) if each.closes(now)),
         key="" if len({each.type for each in tenant.profiles.values()}) == 1 else kind,
-        otherwise=_missing(kind),
+        otherwise=_missing(f" {kind}"),
     )
 
 
