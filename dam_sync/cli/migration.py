@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
+from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, Ids, JobFile
 from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
 
@@ -44,13 +44,14 @@ def plan(
     output: Output,
     job: JobFile,
     detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 10 if there are changes.")] = False,
+    ids: Ids = False,
 ) -> None:
     """Dry run: show what would happen to each asset, what would be lost and why, API calls and duration."""
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).plan(options)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(options.output, options.html, options.csv)
         output.next(*after_plan(str(job), options.output, sampled=bool(options.sample), wave=report.wave))
         return 10 if detailed and report.operations else 0
@@ -66,6 +67,7 @@ def run(
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="The address of that page; a free one by default.")
     ] = "",
+    ids: Ids = False,
 ) -> None:
     """Migrate the library, or bring the target up to date. Resumes where it was interrupted."""
     from dam_sync.api.job import Job
@@ -75,7 +77,7 @@ def run(
         loaded = Job.load(job)
         async with _shown(loaded, options, listen, output) if page or listen else nullcontext():
             report = await loaded.run(options)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         write_html(report, options.html)
         output.written(options.html, options.csv)
         code, stop = unfinished(report)
@@ -106,6 +108,7 @@ def verify(
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Write every difference and addition to this file.")
     ] = None,
+    ids: Ids = False,
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
@@ -113,7 +116,7 @@ def verify(
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).verify(level, sample, options, differences=csv_file)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(options.html, csv_file)
         undoing = await open_rollback(job, options.clock, options.storage)
         output.next(*(after_open_rollback(str(job), undoing) if undoing else after_report(report.as_json(), str(job))))
@@ -133,6 +136,7 @@ def adopt(
     decisions: Annotated[
         Path | None, typer.Option("--decisions", help="The file written by --csv, with decisions filled in.")
     ] = None,
+    ids: Ids = False,
 ) -> None:
     """Link assets that are already at the target: by marker, by a field of ids, or by file name, size and digest."""
     from dam_sync.api.adopt import Adoption
@@ -142,7 +146,7 @@ def adopt(
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(csv_file)
         field = f"--by-field {shlex.quote(by_field)}" if by_field else ""
         ways = f"{field} {'--by-file' if by_file else ''}".strip()

@@ -14,6 +14,7 @@ READ = frozenset(  # paths read from, and the folder of a demo
 )
 
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
+Ids = Annotated[bool, typer.Option("--ids", help="Show the ids of assets beside their names.")]
 
 
 @dataclass(frozen=True, slots=True)

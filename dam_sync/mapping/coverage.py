@@ -85,7 +85,7 @@ class Coverage:
         return account.losses, +account.tally
 
 
-class _Named(NamedTuple):
+class _NamedValue(NamedTuple):
     """A value, and the name under which it is counted. position: among the values of its name."""
 
     name: str
@@ -103,7 +103,7 @@ class _Account:
     losses: list[Loss] = field(default_factory=list)
     tally: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-    def field(self, key: str, values: Sequence[_Named]) -> None:
+    def field(self, key: str, values: Sequence[_NamedValue]) -> None:
         """One metadata field, with its values."""
         left = self._left(values)
         if not left:
@@ -119,9 +119,9 @@ class _Account:
         else:
             self._unused(key, left, partly=len(left) < len(values))
 
-    def _unused(self, key: str, left: Sequence[_Named], *, partly: bool) -> None:
+    def _unused(self, key: str, left: Sequence[_NamedValue], *, partly: bool) -> None:
         """Values that some rule reads and did not use: a loss for each reason."""
-        lost: dict[Loss, list[_Named]] = {}
+        lost: dict[Loss, list[_NamedValue]] = {}
         for each in left:
             why = self._why(key, each.name, partly)
             self._count([each], DROPPED if why.rule in (NOT_USED, WHEN) else LOST, why.rule)
@@ -129,7 +129,7 @@ class _Account:
         if key not in self.coverage.derived:
             self.losses.extend(_with_values(why, values) for why, values in lost.items())
 
-    def _left(self, values: Sequence[_Named]) -> list[_Named]:
+    def _left(self, values: Sequence[_NamedValue]) -> list[_NamedValue]:
         """As many values of each name as no rule consumed: those at the other positions, as far as these are known."""
         unread = Counter(each.name for each in values)
         unread.subtract({name: self.consumed[name] for name in unread})
@@ -140,11 +140,11 @@ class _Account:
                 left.append(each)
         return left
 
-    def _lose(self, values: Sequence[_Named], loss: Loss) -> None:
+    def _lose(self, values: Sequence[_NamedValue], loss: Loss) -> None:
         self._count(values, DROPPED if loss.rule == WHEN else LOST, loss.rule)
         self.losses.append(_with_values(loss, values))
 
-    def _count(self, values: Iterable[_Named], outcome: str, reason: str) -> None:
+    def _count(self, values: Iterable[_NamedValue], outcome: str, reason: str) -> None:
         self.tally.update((each.name, outcome, reason) for each in values)
 
     def _why(self, key: str, label: str, partly: bool) -> Loss:
@@ -155,7 +155,7 @@ class _Account:
             return Loss(field_name(key), NOT_USED, "another path of its rule came first")
         return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it lacks the part that is read")
 
-    def members(self, path: str, values: Sequence[_Named]) -> None:
+    def members(self, path: str, values: Sequence[_NamedValue]) -> None:
         """Tags, labels, groups, containers: sets of names."""
         left = self._left(values)
         if left:
@@ -167,7 +167,7 @@ class _Account:
         """Status and dates of the asset itself; a creation date that is also a field is reported as such."""
         if path in self.consumed:
             return
-        own = [_Named(path, 0, value)]
+        own = [_NamedValue(path, 0, value)]
         if path in self.coverage.ignored:
             self._count(own, DROPPED, IGNORED)
             return
@@ -177,21 +177,21 @@ class _Account:
         self._lose(own, Loss(name, *self.skipped.get(path, missed)))
 
 
-def _with_values(loss: Loss, lost: Iterable[_Named]) -> Loss:
+def _with_values(loss: Loss, lost: Iterable[_NamedValue]) -> Loss:
     return replace(loss, detail=with_values(loss.detail, [each.value for each in lost]))
 
 
-def _texts(key: str, value: Value) -> Iterator[_Named]:
+def _texts(key: str, value: Value) -> Iterator[_NamedValue]:
     """The values of a field, one for each language of a text."""
     for position, (label, scalar) in enumerate(labelled(key, value)):
         if isinstance(scalar, Localized):
             texts = scalar.texts.items()
-            yield from (_Named(f"{label}.{locale}", position, text) for locale, text in texts if text.strip())
+            yield from (_NamedValue(f"{label}.{locale}", position, text) for locale, text in texts if text.strip())
         elif not empty(scalar):
-            yield _Named(label, position, scalar)
+            yield _NamedValue(label, position, scalar)
 
 
-def _memberships(asset: Asset) -> Iterator[tuple[str, list[_Named]]]:
+def _memberships(asset: Asset) -> Iterator[tuple[str, list[_NamedValue]]]:
     sets = (
         ("tags", sorted(asset.tags)),
         ("machine_tags", sorted(asset.machine_tags)),
@@ -207,8 +207,8 @@ def _memberships(asset: Asset) -> Iterator[tuple[str, list[_Named]]]:
     yield "placements", [each for kind, names in placed.items() for each in _numbered(f"placements.{kind}[]", names)]
 
 
-def _numbered(name: str, texts: Iterable[str]) -> list[_Named]:
-    return [_Named(name, position, text) for position, text in enumerate(texts) if text.strip()]
+def _numbered(name: str, texts: Iterable[str]) -> list[_NamedValue]:
+    return [_NamedValue(name, position, text) for position, text in enumerate(texts) if text.strip()]
 
 
 def _singles(asset: Asset) -> Iterator[tuple[str, str]]:

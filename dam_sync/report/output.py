@@ -134,14 +134,14 @@ class Output:
         self.line = ProgressLine(snapshot, enabled=self.progress)
         return self.line
 
-    def report(self, report: Mapping[str, Any], everything: str = "") -> None:
+    def report(self, report: Mapping[str, Any], everything: str = "", *, ids: bool = False) -> None:
         """Print a plan, run or verification. everything: where the rows are that its tables leave out, if the report is
-        not kept."""
+        not kept; ids: also those of assets."""
         if self.as_json:
             self.data(report)
             return
         with self._results():
-            print_report(self.out, report, everything)
+            print_report(self.out, report, everything, ids=ids)
 
     def table(
         self,

@@ -20,8 +20,10 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
+    ACCEPTED,
+    CLOSED,
     EXPOSURE,
-    MEANINGS,
+    REFUSED,
     ExposureRule,
     Purpose,
     Waiver,
@@ -29,6 +31,7 @@ from dam_sync.model.exposure import (
     audience_of,
     groups_text,
     is_wider,
+    meaning_of,
     widenings,
 )
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -36,7 +39,6 @@ from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
 
-ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 NO_RELEASE = "no release date"
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
 
@@ -197,8 +199,8 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
         rule, _, fate = stored.partition(" ")
         number = assets if parked else counted.get(stored, 0)
         if number:
-            meaning = MEANINGS[ExposureRule(rule)]
             fate = REFUSED if parked else fate
+            meaning = meaning_of(rule, fate)
             rows.append({"rule": rule, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
     return rows
 

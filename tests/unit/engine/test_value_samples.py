@@ -28,7 +28,7 @@ def test_a_term_reads_the_same_before_and_after_it_was_created(value: Value, tex
     assert text_of(value) == text
 
 
-def test_three_different_values_are_kept_of_each_field_that_is_left_out(tmp_path: Path) -> None:
+def test_three_different_values_of_each_field_that_is_left_out_are_samples(tmp_path: Path) -> None:
     text = LEAST.replace("unmapped: ignore", "unmapped: report") + "ignore: [stat_views, keywords, created_at, width]\n"
     coverage, samples = compiled(tmp_path, text).coverage, ValueSamples()
     for views in (7, 7, 8, 9, 10):
