@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dam_sync.model import journal_names
+from dam_sync.model.safe_text import visible
 from dam_sync.model.values import Json
 from dam_sync.report.parts import (
     Collisions,
@@ -45,7 +46,7 @@ class ReportedSide:
         return sum(self.calls.values())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """kind: plan, run, verify or adopt. wave: of a job with waves. counts: assets by what happened to them.
 
@@ -103,6 +104,11 @@ class Report:
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     names: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number:,} {name}" for name, number in self.counts.items() if number)
+        number = f" {self.run}" if self.run else ""
+        return f"<Report of {self.kind}{number} of job {visible(self.job)}: {counts or 'no counts'}>"
 
     @property
     def is_plan(self) -> bool:
