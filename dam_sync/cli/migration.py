@@ -11,12 +11,14 @@ import typer
 
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, Ids, JobFile
+from dam_sync.model.errors import StopRequested
 from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
     from dam_sync.api.job import Job
     from dam_sync.model.run_options import RunOptions
+    from dam_sync.report.report import Report
 
 
 @command()
@@ -76,10 +78,14 @@ def run(
     async def act(options: RunOptions) -> int:
         loaded = Job.load(job)
         async with _shown(loaded, options, listen, output) if page or listen else nullcontext():
-            report = await loaded.run(options)
+            report, ended = await _run_of(loaded, options)
         output.report(report.as_json(), ids=ids)
         write_html(report, options.html)
         output.written(options.html, options.csv)
+        if ended is not None:
+            output.note(f"{ended}: the next run goes on from there")
+            output.next(f"run {shlex.quote(str(job))}")
+            return ended.exit_code
         code, stop = unfinished(report)
         if stop is not None:
             output.error_note(stop)
@@ -87,6 +93,16 @@ def run(
         return code
 
     execute(output, act, writes=True, recorded=f"report {shlex.quote(str(job))}")
+
+
+async def _run_of(job: Job, options: RunOptions) -> tuple[Report, StopRequested | None]:
+    """The report of the run, or of the part of it that `--limit` asked for, with what ended it."""
+    try:
+        return await job.run(options), None
+    except StopRequested as ended:
+        if ended.report is None:
+            raise
+        return ended.report, ended
 
 
 def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:

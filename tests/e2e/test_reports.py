@@ -70,8 +70,14 @@ def test_of_a_long_history_the_end_is_shown(job: Small) -> None:
     assert (run["run"], run["command"]) == (1, "run")
 
 
-def test_a_report_that_is_not_stored_is_refused_with_the_stored_ones(job: Small) -> None:
-    job.run("--limit", "1", code=8)
+def test_the_report_of_a_part_is_shown_and_not_stored(job: Small, tmp_path: Path) -> None:
+    page, table = tmp_path / "part.html", tmp_path / "part.csv"
+    part = job.ran("run", "--no-progress", "--limit", "1", "--html", str(page), "--csv", str(table), code=8)
+    part.says("Run 1 of job", "1 asset was created", "stopped after 1 asset (--limit): the next run goes on", "next: ")
+    assert "error" not in part.err
+    assert "1 asset was created" in page.read_text("utf-8")
+    assert "created" in table.read_text("utf-8")
+    assert job.run("--limit", "1", code=8).data["counts"]["created"] == 2, "of a resumed run, both parts"
     (row,) = job.ran("report", "--json", code=0).data["reports"]
     assert (row["run"], row["result"], row["kept"]) == (1, "stopped", False)
     job.ran("report", code=0).says("no report", "next: dam-sync run")

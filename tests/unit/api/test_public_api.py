@@ -98,8 +98,9 @@ async def test_a_stopped_run_raises_one_error_and_can_be_continued(
     options.stop("enough")
     with pytest.raises(dam_sync.StopRequested, match="enough"):
         await job.run(options)
-    with pytest.raises(dam_sync.StopRequested, match="after 3 assets"):
+    with pytest.raises(dam_sync.StopRequested, match="after 3 assets") as stopped:
         await job.run(dam_sync.RunOptions(limit=3))
+    assert stopped.value.report.counts["created"] == 3
     assert len(tenants[1].assets) == 3
     assert (await job.run()).counts["created"] == 4
     assert len(tenants[1].assets) == 4
