@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +52,8 @@ def plan(
     """Dry run: show what would happen to each asset, what would be lost and why, API calls and duration."""
     from dam_sync.api.job import Job
 
-    async def act(options: RunOptions) -> int:
+    async def act(given: RunOptions) -> int:
+        options = _by_extension(given)
         report = await Job.load(job).plan(options)
         output.report(report.as_json(), ids=ids)
         output.written(options.output, options.html, options.csv)
@@ -59,6 +61,16 @@ def plan(
         return 10 if detailed and report.operations else 0
 
     execute(output, act, repeats=True)
+
+
+def _by_extension(options: RunOptions) -> RunOptions:
+    """The options with a table or a page that `-o` names where `--csv` and `--html` name theirs."""
+    kind = options.output.suffix.lower() if options.output is not None else ""
+    if kind == ".csv" and options.csv is None:
+        return replace(options, output=None, csv=options.output)
+    if kind in (".html", ".htm") and options.html is None:
+        return replace(options, output=None, html=options.output)
+    return options
 
 
 @command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)

@@ -64,7 +64,14 @@ RUN = (
 WAVE = _of("wave", str, "", "--wave", metavar="NAME", help="This wave of the job; by default the next one.")
 WAVE_ALONE = _of("wave", str, "", "--wave", metavar="NAME", help="Only this wave of the job.")
 PLAN = (
-    _of("output", Path | None, None, "-o", "--output", help="Write the plan to this file, for `run --plan`."),
+    _of(
+        "output",
+        Path | None,
+        None,
+        "-o",
+        "--output",
+        help="Write the plan to this file, for `run --plan`; .csv and .html as --csv and --html.",
+    ),
     _of("limit", int | None, None, "--limit", min=1, help="Plan at most N assets."),
     _of("sample", str, "", "--sample", help="Plan only this share of the assets, for example 2%."),
     CSV,

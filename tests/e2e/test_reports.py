@@ -162,7 +162,7 @@ def rows(job: Small, query: str) -> list[tuple[bytes, ...]]:
 
 def test_examples_have_the_name_of_the_asset_and_its_id_where_it_is_asked_for(job: Small, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
-    planned = job.ran("plan", "--json", "--no-progress", "--html", str(page), code=0).data
+    planned = job.ran("plan", "--json", "--no-progress", "-o", str(page), code=0).data
     names = {row["id"]: row["filename"] for row in job.pair.source.assets}
     shown = {asset for loss in planned["losses"] for asset, _ in loss["examples"]}
     parked = planned["parked"][0]["example"].partition(": ")[0]
