@@ -286,8 +286,10 @@ class DiskFull(DamSyncError):
 
 
 class StopRequested(DamSyncError):
-    """A limit set by the operator was reached. report: of what a run did until then, if it stopped after the number of
-    assets that was asked for."""
+    """A limit set by the operator was reached.
+
+    report: of what a run did until then, if it stopped after the number of assets that was asked for.
+    """
 
     of_run = True
     exit_code = 8
