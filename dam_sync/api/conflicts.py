@@ -23,8 +23,8 @@ from dam_sync.store.store import SqlStore
 COLUMNS = ("asset", "filename", "value", "written", "source", "target", "why", "decision", "state")
 NEEDED = ("asset", "value", "decision", "state")
 DECISIONS = frozenset({Take.SOURCE.value, Take.TARGET.value})
-FILL_IN = "write the list with `conflicts JOB -o FILE` and fill in its column `decision`"
-AGAIN = "write the list again with `conflicts JOB -o FILE`"
+FILL_IN = "write the list with `conflicts JOB --csv FILE` and fill in its column `decision`"
+AGAIN = "write the list again with `conflicts JOB --csv FILE`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from dam_sync.model.clock import Clock
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import StopRequested
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import visible
 from dam_sync.model.waits import showing
 from dam_sync.services import discover
 
@@ -72,6 +73,10 @@ class Job:
         made = cls.__new__(cls)
         made._config, made._connectors = job_of(Path(path), connectors), connectors
         return made
+
+    def __repr__(self) -> str:
+        sides = f"{self._config.source.kind} to {self._config.target.kind}"
+        return f"<Job {visible(self.name)}: {sides}>"
 
     @property
     def config(self) -> JobConfig:

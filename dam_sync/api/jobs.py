@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import astuple, replace
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 
@@ -43,7 +45,7 @@ from dam_sync.engine.run import close_run, execute, refuse_unknown, under_lease,
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested
+from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, first_cause
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json
@@ -59,6 +61,7 @@ from dam_sync.transfer.spool import clean_spool
 
 PAGE = 500
 RESUME_PAUSE = 1.0
+PartReport: TypeAlias = Callable[[], Awaitable[Report]]
 REPORT, ASSETS = "the report", "the list of assets"
 
 
@@ -68,6 +71,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     The report is not written to `options.html` here: the result is printed first.
     """
     job, began, context = job_of(path, options.connectors), options.clock.monotonic(), None
+    part: PartReport | None = None
     refuse_workers(job, options)
     options = replace(options, max_calls=options.max_calls or job.limits.max_calls)
     plan, options = plan_given(options)
@@ -92,16 +96,13 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             prepared.planned = await follow(plan, opened, prepared, state)
             await under_lease(store, run.id, options.clock, _admitted(prepared, options))
             context = prepared
+            part = partial(_part_of, opened, context, wave, began)
             clean_spool(job.state_path.parent / "spool")
             await execute_with(workers, job, context, keep_recording(context, began))
             await watch_probation(context, due=True, run=run.id)
         except BaseException as error:
             advise(error, options)
-            with (
-                anyio.CancelScope(shield=True),
-                suppress(DamSyncError),
-            ):  # a full disk: the state keeps the run as it is
-                await _stopped(store, run, context, began, error)
+            await _stopped(store, run, context, began, error, part)
             raise
         report = await report_of("run", opened, context, Done(await _ledger_start(store, run)))
         report.notes.extend(await _after_run(context, wave))
@@ -114,11 +115,32 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
     return report
 
 
-async def _stopped(store: SqlStore, run: Run, context: RunContext | None, began: float, error: BaseException) -> None:
-    """Keep why the run stopped, and what it spent. context: None if it was refused before it did anything."""
-    if context is None:
-        await store.withdraw(run.id, stopped_by(error))
-    else:
+async def _part_of(opened: ConnectedJob, context: RunContext, wave: WaveState | None, began: float) -> Report:
+    """The report of a run that is not complete, which the state does not keep."""
+    report = await report_of("run", opened, context, Done(await _ledger_start(context.store, context.run)))
+    report.notes.extend(await _after_run(context, wave))
+    await write_assets(context.options.csv, context.store, context.run.id)
+    await add_spent(report, context, began)
+    return report
+
+
+def _at_limit(context: RunContext) -> bool:
+    return context.stop.reason.endswith(AT_LIMIT)
+
+
+async def _stopped(
+    store: SqlStore, run: Run, context: RunContext | None, began: float, error: BaseException, part: PartReport | None
+) -> None:
+    """Keep why the run stopped, and what it spent. context, part: None if it was refused before it did anything; the
+    report of the part is added to the end of a run at the number of assets that was asked for."""
+    stop = first_cause(error)
+    with anyio.CancelScope(shield=True), suppress(DamSyncError):  # a full disk: the state keeps the run as it is
+        if context is None or part is None:
+            await store.withdraw(run.id, stopped_by(error))
+            return
+        if isinstance(stop, StopRequested) and _at_limit(context):
+            with suppress(DamSyncError):
+                stop.report = await part()
         await keep_spent(context, began)
         await store.stop(run.id, stopped_by(error))
 
@@ -203,7 +225,7 @@ async def _planned(context: RunContext) -> None:
     try:
         await execute(context)
     except StopRequested:
-        if not context.stop.reason.endswith(AT_LIMIT):
+        if not _at_limit(context):
             raise
 
 

@@ -142,7 +142,9 @@ def diff(
 def sheet(
     output: Output,
     job: JobFile,
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write all terms to this CSV file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--csv", "-o", "--output", help="Write all terms to this CSV file.")
+    ] = None,
     import_: Annotated[
         Path | None, typer.Option("--import", help="Add the decisions of such a file to the pins of the mapping.")
     ] = None,
@@ -155,7 +157,7 @@ def sheet(
 
     async def act(options: RunOptions) -> int:
         if (out is None) == (import_ is None):
-            raise ConfigError("map sheet takes either -o FILE or --import FILE")
+            raise ConfigError("map sheet takes either --csv FILE or --import FILE")
         if out is not None:
             done = await write_sheet(job, options, out, refresh=refresh)
             counts = {way or "not found": number for way, number in done.ways.items()}

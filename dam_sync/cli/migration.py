@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +12,15 @@ import typer
 
 from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, JobFile
+from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, Ids, JobFile
+from dam_sync.model.errors import StopRequested
 from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
     from dam_sync.api.job import Job
     from dam_sync.model.run_options import RunOptions
+    from dam_sync.report.report import Report
 
 
 @command()
@@ -45,13 +48,15 @@ def plan(
     output: Output,
     job: JobFile,
     detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 10 if there are changes.")] = False,
+    ids: Ids = False,
 ) -> None:
     """Dry run: show what would happen to each asset, what would be lost and why, API calls and duration."""
     from dam_sync.api.job import Job
 
-    async def act(options: RunOptions) -> int:
+    async def act(given: RunOptions) -> int:
+        options = _by_extension(given)
         report = await Job.load(job).plan(options)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(options.output, options.html, options.csv)
         sampled = bool(options.sample)
         output.next(*after_plan(str(job), options.output, sampled=sampled, wave=report.wave, asked=_asked(options)))
@@ -67,6 +72,16 @@ def _asked(options: RunOptions) -> list[str]:
     return [*flags, *only, *([] if options.limit is None else [f"--limit {options.limit}"])]
 
 
+def _by_extension(options: RunOptions) -> RunOptions:
+    """The options with a table or a page that `-o` names where `--csv` and `--html` name theirs."""
+    kind = options.output.suffix.lower() if options.output is not None else ""
+    if kind == ".csv" and options.csv is None:
+        return replace(options, output=None, csv=options.output)
+    if kind in (".html", ".htm") and options.html is None:
+        return replace(options, output=None, html=options.output)
+    return options
+
+
 @command(*BOUNDS, *WORKERS, *FOLLOW, WAVE, *RUN)
 def run(
     output: Output,
@@ -75,6 +90,7 @@ def run(
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="The address of that page; a free one by default.")
     ] = "",
+    ids: Ids = False,
 ) -> None:
     """Migrate the library, or bring the target up to date. Resumes where it was interrupted."""
     from dam_sync.api.job import Job
@@ -83,10 +99,14 @@ def run(
     async def act(options: RunOptions) -> int:
         loaded = Job.load(job)
         async with _shown(loaded, options, listen, output) if page or listen else nullcontext():
-            report = await loaded.run(options)
-        output.report(report.as_json())
+            report, ended = await _run_of(loaded, options)
+        output.report(report.as_json(), ids=ids)
         write_html(report, options.html)
         output.written(options.html, options.csv)
+        if ended is not None:
+            output.note(f"{ended}: the next run goes on from there")
+            output.next(f"run {shlex.quote(str(job))}")
+            return ended.exit_code
         code, stop = unfinished(report)
         if stop is not None:
             output.error_note(stop)
@@ -94,6 +114,16 @@ def run(
         return code
 
     execute(output, act, writes=True, recorded=f"report {shlex.quote(str(job))}")
+
+
+async def _run_of(job: Job, options: RunOptions) -> tuple[Report, StopRequested | None]:
+    """The report of the run, or of the part of it that `--limit` asked for, with what ended it."""
+    try:
+        return await job.run(options), None
+    except StopRequested as ended:
+        if ended.report is None:
+            raise
+        return ended.report, ended
 
 
 def _shown(job: Job, options: RunOptions, listen: str, output: Output) -> AbstractAsyncContextManager[None]:
@@ -118,6 +148,7 @@ def verify(
     csv_file: Annotated[
         Path | None, typer.Option("--csv", help="Write every difference and addition to this file.")
     ] = None,
+    ids: Ids = False,
 ) -> None:
     """Read both services back and compare them."""
     from dam_sync.api.job import Job
@@ -125,7 +156,7 @@ def verify(
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).verify(level, sample, options, differences=csv_file)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(options.html, csv_file)
         undoing = await open_rollback(job, options.clock, options.storage)
         output.next(*(after_open_rollback(str(job), undoing) if undoing else after_report(report.as_json(), str(job))))
@@ -145,6 +176,7 @@ def adopt(
     decisions: Annotated[
         Path | None, typer.Option("--decisions", help="The file written by --csv, with decisions filled in.")
     ] = None,
+    ids: Ids = False,
 ) -> None:
     """Link assets that are already at the target: by marker, by a field of ids, or by file name, size and digest."""
     from dam_sync.api.adopt import Adoption
@@ -154,7 +186,7 @@ def adopt(
 
     async def act(options: RunOptions) -> int:
         report = await Job.load(job).adopt(adoption, options)
-        output.report(report.as_json())
+        output.report(report.as_json(), ids=ids)
         output.written(csv_file)
         field = f"--by-field {shlex.quote(by_field)}" if by_field else ""
         ways = f"{field} {'--by-file' if by_file else ''}".strip()

@@ -16,6 +16,7 @@ READ = frozenset(  # paths read from, and the folder of a demo
 )
 
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (YAML).")]
+Ids = Annotated[bool, typer.Option("--ids", help="Show the ids of assets beside their names.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,14 @@ NAME_OF_WAVE: dict[str, Any] = {"metavar": "NAME", "autocompletion": completion.
 WAVE = _of("wave", str, "", "--wave", help="This wave of the job; by default the next one.", **NAME_OF_WAVE)
 WAVE_ALONE = _of("wave", str, "", "--wave", help="Only this wave of the job.", **NAME_OF_WAVE)
 PLAN = (
-    _of("output", Path | None, None, "-o", "--output", help="Write the plan to this file, for `run --plan`."),
+    _of(
+        "output",
+        Path | None,
+        None,
+        "-o",
+        "--output",
+        help="Write the plan to this file, for `run --plan`; .csv and .html as --csv and --html.",
+    ),
     _of("limit", int | None, None, "--limit", min=1, help="Plan at most N assets."),
     _of("sample", str, "", "--sample", help="Plan only this share of the assets, for example 2%."),
     CSV,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import HTML, JobFile
+from dam_sync.cli.options import HTML, Ids, JobFile
 from dam_sync.report.next_step import after_inspect, after_rehearsal
 from dam_sync.report.output import Output
 from dam_sync.report.terminal import WITH_OPTIONS
@@ -71,6 +71,7 @@ def rehearse(
     placeholders: Annotated[
         bool, typer.Option("--placeholders", help="Upload generated files of the same size; read none of the source.")
     ] = False,
+    ids: Ids = False,
 ) -> None:
     """Migrate into an emulated target with the target's own schema, and verify it. Only reads both services."""
     from dam_sync.api.emulation.rehearsal import Rehearsal
@@ -83,8 +84,8 @@ def rehearse(
             output.data({"run": found.run.as_json(), "verify": found.verification.as_json(), "unlike": found.unlike})
         else:
             output.say("Rehearsal into an emulated target: nothing was written to the target of the job")
-            output.report(found.run.as_json(), WITH_OPTIONS)
-            output.report(found.verification.as_json(), WITH_OPTIONS)
+            output.report(found.run.as_json(), WITH_OPTIONS, ids=ids)
+            output.report(found.verification.as_json(), WITH_OPTIONS, ids=ids)
         output.written(options.html)
         code, stop = unfinished(found.run)
         if stop is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dam_sync.cli.command import command, execute
-from dam_sync.cli.options import JobFile
+from dam_sync.cli.options import Ids, JobFile
 from dam_sync.model.wording import counted
 from dam_sync.report.next_step import after_explain, after_kept_report, after_reports
 from dam_sync.report.output import Output
@@ -30,6 +30,7 @@ def report(
     ] = "",
     html: Annotated[Path | None, typer.Option("--html", help="Write the report to this HTML file.")] = None,
     csv_file: Annotated[Path | None, typer.Option("--csv", help="Write the report to this CSV file.")] = None,
+    ids: Ids = False,
 ) -> None:
     """List the reports of earlier runs and verifications, or show one of them again."""
     from dam_sync.api.reports.kept_reports import job_report, job_reports
@@ -41,7 +42,7 @@ def report(
             return 0
         found = await job_report(job, run, kind, options.clock, options.storage)
         _write_files(found, html, csv_file)
-        output.report(found)
+        output.report(found, ids=ids)
         output.written(html, csv_file)
         output.next(*after_kept_report(str(job)))
         return 0

@@ -41,7 +41,7 @@ def rollback(
         ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write everything that stays to this CSV file.")
+        Path | None, typer.Option("--csv", "-o", "--output", help="Write everything that stays to this CSV file.")
     ] = None,
 ) -> None:
     """Show what undoes one run, ask, and undo it: created assets go to the trash, changed values return."""

@@ -59,9 +59,11 @@ def conflicts(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="ID", help="Only this asset of the source; may be repeated.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write every conflict to this CSV file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--csv", "-o", "--output", help="Write every conflict to this CSV file.")
+    ] = None,
     decisions: Annotated[
-        Path | None, typer.Option("--import", help="The file written by -o, with its column `decision` filled in.")
+        Path | None, typer.Option("--import", help="The file written by --csv, with its column `decision` filled in.")
     ] = None,
 ) -> None:
     """Show both sides of each open conflict, and take decisions, which the next run applies."""
@@ -97,7 +99,7 @@ def _show_conflicts(output: Output, job: Path, data: Mapping[str, Any]) -> None:
         rows.append((row["asset"], row["filename"], row["value"], *sides, row["decision"] or row["why"]))
     title = f"Conflicts: {data['count']:,} in {counted(data['assets'], 'asset')}, {data['decided']:,} decided"
     columns = ("asset", "file name", "value", *SIDES, "decision")
-    output.table(title, columns, rows, SHOWN, f"`conflicts {job} -o FILE` lists all", data["count"])
+    output.table(title, columns, rows, SHOWN, f"`conflicts {job} --csv FILE` lists all", data["count"])
 
 
 ACTIONS = {

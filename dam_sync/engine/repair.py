@@ -27,12 +27,11 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
-from dam_sync.model.exposure import EXPOSURE, ExposureRule, Purpose, is_wider
+from dam_sync.model.exposure import EXPOSURE, LEFT_CLOSED, ExposureRule, Purpose, is_wider
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
 
-LEFT = "left closed"  # an asset that a repair would make visible again
 TARGET = "target:"  # before the ids of target assets among the members that a run keeps
 UNSURE = f"{TARGET}unsure:"  # before those of which it is unknown whether they are members
 
@@ -189,7 +188,7 @@ class Repairer:
         kept = replace(patch, status=update.status, rights=rights, cleared=cleared)
         if rights == now.draft.rights:
             kept = replace(kept, rights=None, cleared=frozenset())
-        return kept, [Loss(EXPOSURE, f"{rule.value} {LEFT}")]
+        return kept, [Loss(EXPOSURE, f"{rule.value} {LEFT_CLOSED}")]
 
     def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
         """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""

@@ -1,17 +1,16 @@
-"""A few values of each field rule before and after the mapping, for reports."""
+"""A few values of each field rule before and after the mapping, and of what the mapping leaves out, for reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.crosswalk import Drafted
-from dam_sync.mapping.results import LanguagePreference
-from dam_sync.mapping.vocabulary import path_text
-from dam_sync.model.values import GeoPoint, Localized, Row, Term, Value
+from dam_sync.mapping.value_text import cut, text_of
+from dam_sync.model.asset import Asset
 
 MOST = 3
 LONGEST = 200  # characters of each
-PLAIN = LanguagePreference()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,11 @@ class SampledValue:
 
 @dataclass(slots=True)
 class ValueSamples:
-    """The first different values of each rule, by the place of the rule."""
+    """The first different values of each rule, by the place of the rule; left_out: of each field that the mapping
+    leaves out on purpose, by its path."""
 
     rows: dict[str, list[SampledValue]] = field(default_factory=dict)
+    left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, asset: str, drafted: Drafted) -> None:
         """Keep what is new of one asset."""
@@ -36,29 +37,16 @@ class ValueSamples:
             known = self.rows.setdefault(rule, [])
             if len(known) < MOST:
                 texts = "; ".join(map(text_of, before)), "; ".join(map(text_of, after))
-                found = SampledValue(asset, _cut(texts[0]), _cut(texts[1]), any(len(text) > LONGEST for text in texts))
+                shortened = any(len(text) > LONGEST for text in texts)
+                found = SampledValue(asset, cut(texts[0], LONGEST), cut(texts[1], LONGEST), shortened)
                 if all((found.before, found.after) != (each.before, each.after) for each in known):
                     known.append(found)
 
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def text_of(value: Value) -> str:
-    """A value as people read it."""
-    match value:
-        case tuple():
-            return "; ".join(map(text_of, value))
-        case Localized(texts):
-            return ", ".join(f"{locale}: {text}" for locale, text in texts.items())
-        case Term():
-            return path_text(value) if len(value.path) > 1 else value.label or path_text(value)
-        case GeoPoint(latitude=latitude, longitude=longitude, address=address):
-            return ", ".join(str(part) for part in (latitude, longitude, address) if part not in (None, ""))
-        case Row(cells):
-            return ", ".join(f"{key}: {text_of(cell)}" for key, cell in cells.items())
-        case bool():
-            return "yes" if value else "no"
-        case _:
-            return PLAIN.text(value) or ""
+    def add_left_out(self, asset: Asset, coverage: Coverage) -> None:
+        """Keep what is new of the values of one asset that the mapping leaves out on purpose."""
+        for path, value in coverage.left_out(asset):
+            known = self.left_out.setdefault(path, [])
+            if len(known) < MOST:
+                text = cut(text_of(value), LONGEST)
+                if text not in known:
+                    known.append(text)

@@ -222,6 +222,7 @@ class Worker:
         await self._load_terms(asset)
         drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
         self.context.samples.add(asset.id, drafted)
+        self.context.samples.add_left_out(asset, crosswalk.coverage)
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)

@@ -182,7 +182,7 @@ class Fit:
             made = self._checked(text)
             if made.note is not None:
                 return made
-        gone = sorted(set(value.texts) - set(known))
+        gone = [f"{locale}: {shown(text)}" for locale, text in sorted(value.texts.items()) if locale not in known]
         note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", ValueOutcome.KEPT) if gone else None
         return Result((Localized(known),), note)
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dam_sync.mapping.paths import LABEL, field_name, labelled, labels_of
 from dam_sync.mapping.results import empty, listed
 from dam_sync.mapping.rules import WHEN
+from dam_sync.mapping.value_text import with_values
 from dam_sync.model.account import DROPPED, LOST
 from dam_sync.model.asset import Asset, Loss
-from dam_sync.model.values import Localized, Scalar
+from dam_sync.model.values import Localized, Value
 
 NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
 LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
 CONDITION = "only in conditions"
 IGNORED, QUIET = "ignored by the mapping", "unmapped: ignore"
+ON_PURPOSE = frozenset({IGNORED, QUIET, WHEN})
+"""Reasons of values that the mapping file leaves out because somebody wrote it so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +50,29 @@ class Coverage:
         """Fields that follow from the file and that no rule reads: their values are not counted."""
         return self.derived - self.read
 
+    def left_out(self, asset: Asset) -> Iterator[tuple[str, Value]]:
+        """What the asset has of the fields that the mapping leaves out on purpose, by path."""
+        for key, value in asset.fields.items():
+            quiet = self.quiet and key not in self.read
+            if (key in self.ignored or quiet) and key not in self.unread and any(_texts(key, value)):
+                yield field_name(key), value
+        if self.ignored:
+            yield from ((path, text) for path, text in _singles(asset) if path in self.ignored)
+
     def close(
         self,
         asset: Asset,
-        consumed: Counter[str],
+        known: Collection[tuple[str, int]],
         skipped: Mapping[str, tuple[str, str]],
         reach: Callable[[], Collection[str]],
     ) -> tuple[list[Loss], Counter[tuple[str, str, str]]]:
         """Losses, and counts by path, outcome and reason, of what no rule consumed.
 
+        known: name and position of each value that a rule consumed;
         skipped: (rule, detail) of values that only a rule for another type, or one whose condition is false, reads;
         reach: names of values that some path reaches.
         """
-        account = _Account(self, consumed, skipped, reach)
+        account = _Account(self, known, Counter(name for name, _ in known), skipped, reach)
         for key, value in sorted(asset.fields.items()):
             if key not in self.unread:
                 account.field(key, list(_texts(key, value)))
@@ -71,18 +85,27 @@ class Coverage:
         return account.losses, +account.tally
 
 
+class _NamedValue(NamedTuple):
+    """A value, and the name under which it is counted. position: among the values of its name."""
+
+    name: str
+    position: int
+    value: Value
+
+
 @dataclass(slots=True)
 class _Account:
     coverage: Coverage
+    known: Collection[tuple[str, int]]
     consumed: Counter[str]
     skipped: Mapping[str, tuple[str, str]]
     reach: Callable[[], Collection[str]]
     losses: list[Loss] = field(default_factory=list)
     tally: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-    def field(self, key: str, labels: list[str]) -> None:
-        """One metadata field, with the names of its values."""
-        left = self._left(labels)
+    def field(self, key: str, values: Sequence[_NamedValue]) -> None:
+        """One metadata field, with its values."""
+        left = self._left(values)
         if not left:
             return
         if key in self.coverage.ignored:
@@ -92,27 +115,37 @@ class _Account:
         elif key not in self.coverage.read:
             rule = CONDITION if key in self.coverage.tested else NOT_MAPPED
             self._count(left, LOST, rule)
-            self.losses.append(Loss(field_name(key), rule))
+            self.losses.append(_with_values(Loss(field_name(key), rule), left))
         else:
-            why = [self._why(key, label, len(left) < len(labels)) for label in left]
-            for label, loss in zip(left, why, strict=True):
-                self._count([label], DROPPED if loss.rule in (NOT_USED, WHEN) else LOST, loss.rule)
-            self.losses.extend(dict.fromkeys(() if key in self.coverage.derived else why))
+            self._unused(key, left, partly=len(left) < len(values))
 
-    def _left(self, labels: list[str]) -> list[str]:
-        """Values that no rule consumed."""
-        if not labels:
-            return labels
-        consumed = self.consumed
-        counts = Counter(labels).items()
-        return [label for label, number in counts for _ in range(number - consumed.get(label, 0))]
+    def _unused(self, key: str, left: Sequence[_NamedValue], *, partly: bool) -> None:
+        """Values that some rule reads and did not use: a loss for each reason."""
+        lost: dict[Loss, list[_NamedValue]] = {}
+        for each in left:
+            why = self._why(key, each.name, partly)
+            self._count([each], DROPPED if why.rule in (NOT_USED, WHEN) else LOST, why.rule)
+            lost.setdefault(why, []).append(each)
+        if key not in self.coverage.derived:
+            self.losses.extend(_with_values(why, values) for why, values in lost.items())
 
-    def _lose(self, labels: Iterable[str], loss: Loss) -> None:
-        self._count(labels, DROPPED if loss.rule == WHEN else LOST, loss.rule)
-        self.losses.append(loss)
+    def _left(self, values: Sequence[_NamedValue]) -> list[_NamedValue]:
+        """As many values of each name as no rule consumed: those at the other positions, as far as these are known."""
+        unread = Counter(each.name for each in values)
+        unread.subtract({name: self.consumed[name] for name in unread})
+        left = []
+        for each in sorted(values, key=lambda each: (each.name, each.position) in self.known):
+            if unread[each.name] > 0:
+                unread[each.name] -= 1
+                left.append(each)
+        return left
 
-    def _count(self, labels: Iterable[str], outcome: str, reason: str) -> None:
-        self.tally.update((label, outcome, reason) for label in labels)
+    def _lose(self, values: Sequence[_NamedValue], loss: Loss) -> None:
+        self._count(values, DROPPED if loss.rule == WHEN else LOST, loss.rule)
+        self.losses.append(_with_values(loss, values))
+
+    def _count(self, values: Iterable[_NamedValue], outcome: str, reason: str) -> None:
+        self.tally.update((each.name, outcome, reason) for each in values)
 
     def _why(self, key: str, label: str, partly: bool) -> Loss:
         language = label not in (field_name(key), f"{field_name(key)}[]")
@@ -122,47 +155,60 @@ class _Account:
             return Loss(field_name(key), NOT_USED, "another path of its rule came first")
         return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it lacks the part that is read")
 
-    def members(self, path: str, labels: list[str]) -> None:
+    def members(self, path: str, values: Sequence[_NamedValue]) -> None:
         """Tags, labels, groups, containers: sets of names."""
-        left = self._left(labels)
+        left = self._left(values)
         if left:
             held = path == "machine_tags" or path in self.coverage.holds
-            missed = (NOT_MAPPED if held else NOT_HELD, str(len(left)))
+            missed = (NOT_MAPPED if held else NOT_HELD, "")
             self._lose(left, Loss(path, *self.skipped.get(f"{path}[]", missed)))
 
     def single(self, path: str, value: str) -> None:
         """Status and dates of the asset itself; a creation date that is also a field is reported as such."""
         if path in self.consumed:
             return
+        own = [_NamedValue(path, 0, value)]
         if path in self.coverage.ignored:
-            self._count([path], DROPPED, IGNORED)
+            self._count(own, DROPPED, IGNORED)
             return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
         held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
-        missed = (NOT_MAPPED if held else NOT_HELD, value)
-        self._lose([path], Loss(name, *self.skipped.get(path, missed)))
+        missed = (NOT_MAPPED if held else NOT_HELD, "")
+        self._lose(own, Loss(name, *self.skipped.get(path, missed)))
 
 
-def _texts(key: str, value: Scalar | tuple[Scalar, ...]) -> Iterator[str]:
-    """The names of a field's values, one for each language of a text."""
-    for label, scalar in labelled(key, value):
+def _with_values(loss: Loss, lost: Iterable[_NamedValue]) -> Loss:
+    return replace(loss, detail=with_values(loss.detail, [each.value for each in lost]))
+
+
+def _texts(key: str, value: Value) -> Iterator[_NamedValue]:
+    """The values of a field, one for each language of a text."""
+    for position, (label, scalar) in enumerate(labelled(key, value)):
         if isinstance(scalar, Localized):
-            yield from (f"{label}.{locale}" for locale, text in scalar.texts.items() if text.strip())
+            texts = scalar.texts.items()
+            yield from (_NamedValue(f"{label}.{locale}", position, text) for locale, text in texts if text.strip())
         elif not empty(scalar):
-            yield label
+            yield _NamedValue(label, position, scalar)
 
 
-def _memberships(asset: Asset) -> Iterator[tuple[str, list[str]]]:
+def _memberships(asset: Asset) -> Iterator[tuple[str, list[_NamedValue]]]:
     sets = (
-        ("tags", asset.tags),
-        ("machine_tags", asset.machine_tags),
-        ("groups", asset.rights.groups),
+        ("tags", sorted(asset.tags)),
+        ("machine_tags", sorted(asset.machine_tags)),
+        ("groups", sorted(asset.rights.groups)),
         ("labels", labels_of(asset)),
     )
     for path, names in sets:
-        yield path, [f"{path}[]" for name in names if name.strip()]
-    placed = (p for p in asset.placements if p.kind != LABEL and p.text.strip())
-    yield "placements", sorted(f"placements.{p.kind}[]" for p in placed)
+        yield path, _numbered(f"{path}[]", names)
+    placed: dict[str, list[str]] = {}
+    for place in sorted(asset.placements, key=lambda place: (place.kind, place.path)):
+        if place.kind != LABEL:
+            placed.setdefault(place.kind, []).append(place.text)
+    yield "placements", [each for kind, names in placed.items() for each in _numbered(f"placements.{kind}[]", names)]
+
+
+def _numbered(name: str, texts: Iterable[str]) -> list[_NamedValue]:
+    return [_NamedValue(name, position, text) for position, text in enumerate(texts) if text.strip()]
 
 
 def _singles(asset: Asset) -> Iterator[tuple[str, str]]:

@@ -220,7 +220,7 @@ class _Drafting:
             rights=self._rights(plan),
         )
         consumed = Counter(path for path, _ in self.known)
-        losses, left = crosswalk.coverage.close(self.asset, consumed, self.skipped, self._within_reach)
+        losses, left = crosswalk.coverage.close(self.asset, self.known.keys(), self.skipped, self._within_reach)
         return Drafted(
             draft,
             (*dict.fromkeys(self.asset.losses), *self.losses, *losses),
@@ -308,7 +308,7 @@ class _Drafting:
         self.filled[name] = FILLED if any(ran.origins) else BY_DEFAULT if ran.values else EMPTY
         if ran.read:
             self.shown[name] = ran.read, ran.values
-        self.skipped.update(dict.fromkeys(ran.skipped, (WHEN, "the condition of its line is false")))
+        self.skipped.update(dict.fromkeys(ran.skipped, (WHEN, "")))
         for vocabulary, term in ran.new_terms:
             self.new_terms.setdefault((vocabulary, term.path), (vocabulary, term))
 

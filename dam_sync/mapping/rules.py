@@ -13,6 +13,7 @@ from dam_sync.mapping.paths import AssetPath, PathValue
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of, shown
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.mapping.transforms.values import MatchTerm
+from dam_sync.mapping.value_text import with_values
 from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.correction import CORRECTED, WHOLE, FailedValue, failed_text
@@ -326,7 +327,8 @@ class _Evaluation:
             self._fail(note.rule, origins)
             return
         self.emptied = self.emptied or outcome is ValueOutcome.EMPTY
-        self.losses.append(Loss(label or dotted(self.rule.place), note.rule, note.detail))
+        lost = [self.origins[index].value for index in origins]
+        self.losses.append(Loss(label or dotted(self.rule.place), note.rule, with_values(note.detail, lost)))
 
     def _fail(self, rule: str, origins: tuple[int, ...]) -> None:
         """The values as read; the line as a whole if no single value is to blame."""

@@ -286,10 +286,14 @@ class DiskFull(DamSyncError):
 
 
 class StopRequested(DamSyncError):
-    """A limit set by the operator was reached."""
+    """A limit set by the operator was reached.
+
+    report: of what a run did until then, if it stopped after the number of assets that was asked for.
+    """
 
     of_run = True
     exit_code = 8
+    report: Any = None
 
 
 def first_cause(several: BaseException) -> BaseException:

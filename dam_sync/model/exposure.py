@@ -88,6 +88,27 @@ MEANINGS: Mapping[ExposureRule, str] = {
     ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all; its link at the "
     "target opens without one. `redirects` alone heeds this rule",
 }
+HIDDEN_BECAUSE: Mapping[ExposureRule, str] = {
+    ExposureRule.ARCHIVED: "archived at the source",
+    ExposureRule.UNPUBLISHED: "not published at the source (draft, pending, in import, …)",
+    ExposureRule.UNRELEASED: "not released yet at the source",
+    ExposureRule.EXPIRY: "expired at the source or due to expire, and the target would show it longer",
+    ExposureRule.GROUPS: "restricted to some groups or users at the source",
+    ExposureRule.DENIED: "denied to some groups or users by name at the source",
+    ExposureRule.TIMED: "open to some people only from or until a date at the source",
+    ExposureRule.DOWNLOAD: "not downloadable as original at the source",
+    ExposureRule.CONTAINER: "in a container that only some can see at the source",
+    ExposureRule.SENSITIVE: "with values that only some users see at the source",
+    ExposureRule.REOPENED: "somebody hid or restricted it there by hand",
+    ExposureRule.RETURNED: "the run that is rolled back hid or restricted it",
+    ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all",
+}
+"""Of an asset that is hidden at the target, because it would fall under a rule otherwise."""
+ACCEPTED, CLOSED, REFUSED, LEFT_CLOSED = "accepted", "closed", "set aside", "left closed"
+"""What becomes of an asset that falls under a rule: shown to more people, as the job accepts; written hidden; not
+written; left as it was hidden at the target."""
+HIDING: Mapping[str, str] = {CLOSED: "hidden at the target", LEFT_CLOSED: "left hidden at the target"}
+"""Fates of assets that nobody sees at the target, in words."""
 ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
 """Rules that are accepted or not: there is nothing to be hidden instead."""
 OF_DRAFTS = frozenset({Purpose.MOVE, Purpose.ADOPT, Purpose.VERIFY, Purpose.PUBLISH})
@@ -109,6 +130,15 @@ OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.SENSITIVE: ExposureRule.SENSITIVE,
 }
 BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal only if the same names are restricted
+
+
+def meaning_of(rule: str, fate: str) -> str:
+    """What a rule with this fate means for an asset: who would see it, or that it is hidden and why; an unknown rule as
+    it is named."""
+    if rule not in list(ExposureRule):
+        return rule
+    known = ExposureRule(rule)
+    return f"{HIDING[fate]}, because {HIDDEN_BECAUSE[known]}" if fate in HIDING else MEANINGS[known]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,13 @@ def is_textual(raw: Json) -> bool:
 
 def unreadable(path: str, raw: Json, what: str = "") -> Loss:
     """The loss of a value that cannot be read. what: its name in the response."""
+    return Loss(path, UNREADABLE, f"{what} is {_NAMES.get(type(raw), 'not text')}: {shown_json(raw)}".lstrip())
+
+
+def shown_json(raw: Json) -> str:
+    """A value that a service gave and nothing reads, shortened, for a loss."""
     shown = json.dumps(raw, ensure_ascii=False, default=str)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    return Loss(path, UNREADABLE, f"{what} is {_NAMES.get(type(raw), 'not text')}: {shown}".lstrip())
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
 
 
 def text_in(holder: Mapping[str, Json], key: str, path: str, losses: list[Loss]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.report.causes import why_parked
+from dam_sync.report.loss_words import filled
 from dam_sync.report.verdict import VERDICT_ROWS, compared_files, file_evidence, not_carried
 
 SECTIONS = ("section", "item", "rule", "number", "example", "meaning")
@@ -26,6 +28,10 @@ LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
         *("mapping line", row["target"], row["rule"], row["filled"], _sample(row["samples"]), ", ".join(row["source"])),
     ),
     "accounts": lambda row: ("values read", row["path"], "", row["read"], "", _outcomes(row)),
+    "omissions": lambda row: (
+        *("left out by the mapping", row["path"], row["rule"], row["values"], "; ".join(row["samples"])),
+        f"{row['text']}; filled in {filled(row)}",
+    ),
     "losses": lambda row: ("loss", row["path"], row["rule"], row["assets"], _examples(row["examples"]), row["text"]),
     "files": lambda row: ("file", row["problem"], "", row["assets"], _examples(row["examples"]), ""),
     "exposure": lambda row: (
@@ -34,7 +40,10 @@ LISTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
     "conflicts": lambda row: (
         *("conflict", row["path"], f"{row['take']} by {row['by']}", row["assets"], ", ".join(row["examples"]), ""),
     ),
-    "parked": lambda row: ("parked", row["cause"], row["operation"], row["count"], row["example"], row["hint"]),
+    "parked": lambda row: (
+        *("parked", row["cause"], row["operation"], row["count"], row["example"]),
+        f"{why_parked(row)}: {row['hint']}" if why_parked(row) else row["hint"],
+    ),
     "gone": lambda row: (
         *("gone from the source", row["asset"], row["reason"], "", row["target"], f"removed after {row['until']}"),
     ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from dam_sync.model.account import DROPPED
 from dam_sync.model.wording import agreed, bytes_text, counted
+from dam_sync.report.loss_words import part_in_words
 from dam_sync.report.parts import ATTENTION, GOOD, HIGH, LOW, STOP, Headline
 from dam_sync.report.report import Report
 from dam_sync.report.risks import risks_of
 from dam_sync.report.terminal import duration
 
 PLANNED = {"created": "created", "updated": "updated", "removed": "moved to the trash of the target"}
+SHARES = 4  # parts whose values are not carried, named one by one
 LEFT = (("unchanged", "unchanged"), ("skipped", "left out"), ("parked", "parked"))
 
 
@@ -59,10 +63,26 @@ def _values(report: Report) -> Iterator[str]:
     read = sum(account.read for account in report.accounts)
     gone = sum(account.dropped + account.lost for account in report.accounts)
     if gone:
-        yield f"{gone:,} of {counted(read, 'value')} {agreed(gone, 'is', 'are')} not carried"
+        shares = ", ".join(_shares(report, gone))
+        yield f"{gone:,} of {counted(read, 'value')} {agreed(gone, 'is', 'are')} not carried: {shares}"
     elif read:
         every = agreed(read, "the only value is carried", f"all {read:,} values are carried")
         yield every + ", if what is parked is written" * bool(report.counts.get("parked"))
+
+
+def _shares(report: Report, gone: int) -> Iterator[str]:
+    """What the values are that are not carried: first those that the mapping leaves out on purpose."""
+    omitted = sum(one.values for one in report.omissions)
+    if omitted:
+        yield f"{omitted:,} left out by the mapping"
+    on_purpose, others = {(DROPPED, one.rule) for one in report.omissions}, Counter[str]()
+    for account in report.accounts:
+        purpose = sum(why.values for why in account.reasons if (why.outcome, why.rule) in on_purpose)
+        others[part_in_words(account.path)] += account.dropped + account.lost - purpose
+    shown = (+others).most_common(SHARES)
+    yield from (f"{number:,} {part}" for part, number in shown)
+    if more := gone - omitted - sum(number for _, number in shown):
+        yield f"{more:,} others"
 
 
 def _band(least: float, most: float) -> str:

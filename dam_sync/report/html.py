@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
-from dam_sync.model.safe_text import shown_name, visible_lines
-from dam_sync.model.wording import agreed, counted
+from dam_sync.report.causes import why_parked
+from dam_sync.report.loss_words import LEFT_OUT, filled
+from dam_sync.report.page_templates import templates
 from dam_sync.report.terminal import TITLES, duration
 from dam_sync.report.verdict import (
     COLUMNS,
@@ -23,11 +22,13 @@ from dam_sync.report.verdict import (
     file_evidence,
     grouped,
     not_carried,
+    without_target_ids,
 )
 
+DECISIONS = ("losses", "exposure", "undecided", "omissions", "left_out")
 SECTIONS = (
     ("assets", "Assets", ("counts",)),
-    ("decisions", "Decisions", ("losses", "exposure", "undecided")),
+    ("decisions", "Decisions", DECISIONS),
     ("mapping", "Mapping", ("mapping",)),
     ("accounts", "Values", ("accounts",)),
     ("trees", "Terms and containers", ("terms", "containers")),
@@ -37,19 +38,17 @@ SECTIONS = (
     ("conflicts", "Conflicts", ("conflicts",)),
     ("gone", "Gone", ("gone",)),
     ("verification", "Verification", ("verdict",)),
-    ("calls", "API calls", ("source",)),
     ("notes", "Notes", ("notes",)),
 )
 """Parts of the page: anchor, title, and the keys of the report that fill them."""
-
-_templates = Environment(
-    loader=PackageLoader("dam_sync.report"),
-    autoescape=select_autoescape(default=True),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=lambda value: visible_lines(value) if type(value) is str else value,
-)
-_templates.globals |= {"agreed": agreed, "counted": counted, "shown_name": shown_name}
+WORDS: Mapping[str, Any] = {
+    **{"rows": VERDICT_ROWS, "columns": without_target_ids(COLUMNS), "without_target_ids": without_target_ids},
+    **{"grouped": grouped, "file_evidence": file_evidence, "NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried},
+    **{"COMPARED": COMPARED, "compared_files": compared_files, "evidence_in_words": evidence_in_words},
+    **{"kinds": DIFFERENCES, "explained": explained, "example": called, "duration": duration},
+    **{"LEFT_OUT": LEFT_OUT, "filled": filled, "why_parked": why_parked},
+}
+_templates = templates()
 
 
 def render_html(
@@ -57,13 +56,15 @@ def render_html(
 ) -> str:
     """The report as an HTML page, with every value escaped. rehearsal: what was in another way than in a run, for a run
     that was only rehearsed; verification: the verdict on it."""
-    template = _templates.get_template("report.html")
-    sections = [(name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS]
-    words = {"rows": VERDICT_ROWS, "columns": COLUMNS, "grouped": grouped, "file_evidence": file_evidence}
-    words |= {"NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried}
-    words |= {"COMPARED": COMPARED, "compared_files": compared_files}
-    words |= {"evidence_in_words": evidence_in_words}
-    words |= {"kinds": DIFFERENCES, "explained": explained, "example": called}
-    words |= {"rehearsal": rehearsal, "verification": verification}
+    decides = any(report.get(key) for key in DECISIONS)
     title = "Rehearsal" if rehearsal else TITLES[report["kind"]]
-    return template.render(report=report, title=title, duration=duration, sections=sections, **words)
+    given = {"title": title, "sections": list(_sections(report, decides)), "decides": decides}
+    given |= {"rehearsal": rehearsal, "verification": verification}
+    return _templates.get_template("report.html").render(report=report, **given, **WORDS)
+
+
+def _sections(report: Mapping[str, Any], decides: bool) -> Iterator[tuple[str, str, bool]]:
+    """Anchor and title of each part, and whether the page has it."""
+    yield from ((name, words, any(report.get(key) for key in keys)) for name, words, keys in SECTIONS)
+    yield "calls", "API calls", any(report[side]["calls"] for side in ("source", "target"))
+    yield "signature", "Signature", decides and report["kind"] == "plan"

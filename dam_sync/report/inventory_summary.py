@@ -14,15 +14,21 @@ SHOWN = 3  # names of vocabularies
 
 def summary_of(inventory: Inventory) -> InventoryTable:
     """A row per finding: what it is about, of which side, and the finding."""
-    decisions = [(side.role, text) for side in inventory.sides for text in _decisions(side)]
-    rows = [("in short", "", _verdict(inventory, len(decisions)))]
+    rows = [("in short", "", verdict_of(inventory))]
     rows += [(side.role, side.kind, _amount(side)) for side in inventory.sides]
     rows += [("not moved", side.role, text) for side in inventory.sides for text in _not_moved(side)]
-    rows += [("to decide", role, text) for role, text in decisions]
+    rows += [("to decide", role, text) for role, text in decisions_of(inventory)]
     return InventoryTable("summary", "Summary", ("", "side", "finding"), tuple(rows))
 
 
-def _verdict(inventory: Inventory, decisions: int) -> str:
+def decisions_of(inventory: Inventory) -> list[tuple[str, str]]:
+    """What a person should decide or look at, each with the side that it is about."""
+    return [(side.role, text) for side in inventory.sides for text in _decisions(side)]
+
+
+def verdict_of(inventory: Inventory) -> str:
+    """How much there is, and how much there is to decide, in one sentence."""
+    decisions = len(decisions_of(inventory))
     libraries = " and ".join(f"{counted(_total(side), 'asset')} in the {side.role}" for side in inventory.sides)
     todo = f"{counted(decisions, 'thing')} to decide or to look at before a plan" if decisions else "nothing to decide"
     return f"{libraries}; {todo}"

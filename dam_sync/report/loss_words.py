@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
+from dam_sync.model.exposure import EXPOSURE, meaning_of
 from dam_sync.model.safe_text import shown_name
 
 OF_PATHS = {
@@ -52,19 +54,44 @@ OF_RULES = {
     "not in the list": "the list of the target has no such value",
     "unique": "the value was there twice",
     "null": "the mapping leaves the field empty",
+    "ignored by the mapping": "the mapping names it under `ignore`",
+    "unmapped: ignore": "no line of the mapping reads it, and it says `unmapped: ignore`",
+    "when": "the condition (`when`) of its line does not hold",
+    "only in conditions": "only conditions of the mapping read it",
 }
+OF_PLACES = {
+    "tags": "one of the tags",
+    "security.groups": "one of the access groups",
+    "placements": "one of the places in containers",
+    "profile": "the profile",
+}
+"""Lines of a mapping that write no field, where the words for a loss do not fit."""
 PARTS = {"release_at": "release", "expires_at": "expiry"}
 """What capabilities call some paths."""
+LEFT_OUT = "Left out by your mapping"
 UNLESS_ASKED = "no option of the job says where the target keeps it"
 
 
 def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
     """`the creation date: the target has no place for it`; an unknown rule is named as it is. optional: parts of assets
     that the target would store if an option of the job named their place."""
+    if path == EXPOSURE:
+        return meaning_of(*rule.split(" ", 1)) if " " in rule else meaning_of(rule, "")
     part = path.removesuffix("[]")
     if rule == "target cannot hold" and PARTS.get(part, part) in optional:
         return f"{part_in_words(path)}: {UNLESS_ASKED}"
-    return f"{part_in_words(path)}: {OF_RULES.get(rule, rule)}"
+    return f"{part_in_words(path)}: {rule_in_words(rule)}"
+
+
+def filled(omission: Mapping[str, Any]) -> str:
+    """In how many assets a field has values that the mapping leaves out: `280 of 300 (93 %)`."""
+    assets, read = omission["assets"], omission["read"]
+    return f"{assets:,} of {read:,} ({100 * assets // read} %)" if read else f"{assets:,}"
+
+
+def rule_in_words(rule: str) -> str:
+    """The rule of a loss; an unknown one as it is named."""
+    return OF_RULES.get(rule, rule)
 
 
 def part_in_words(path: str) -> str:
@@ -74,3 +101,11 @@ def part_in_words(path: str) -> str:
     head, _, rest = path.partition(".")
     known = OF_PATHS.get(head.removesuffix("[]"), head)
     return f"{known} ({shown_name(rest.removesuffix('[]'))})" if rest else known
+
+
+def parts_in_words(place: str) -> str:
+    """What a line of the mapping writes: `technique`, `the file name`, `one of the tags`."""
+    head, _, rest = place.partition(".")
+    if head == "fields":
+        return shown_name(rest)
+    return OF_PLACES.get(place.partition("[")[0]) or part_in_words(rest or head)

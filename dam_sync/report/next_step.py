@@ -150,7 +150,7 @@ def after_corrections(job: str, number: int) -> list[str]:
 def after_conflicts(job: str, undecided: int, decided: int, listed: Path | None = None) -> list[str]:
     """Export the conflicts that are left to be decided, read the list back, or run to apply the decisions."""
     if undecided:
-        lists = _line("conflicts", job, _read_back(listed) or "-o conflicts.csv")
+        lists = _line("conflicts", job, _read_back(listed) or "--csv conflicts.csv")
         return [lists, *([_line("run", job)] if decided else [])]
     return [_line("run" if decided else "verify", job)]
 

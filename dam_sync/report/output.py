@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -134,14 +135,14 @@ class Output:
         self.line = ProgressLine(snapshot, enabled=self.progress)
         return self.line
 
-    def report(self, report: Mapping[str, Any], everything: str = "") -> None:
+    def report(self, report: Mapping[str, Any], everything: str = "", *, ids: bool = False) -> None:
         """Print a plan, run or verification. everything: where the rows are that its tables leave out, if the report is
-        not kept."""
+        not kept; ids: also those of assets."""
         if self.as_json:
             self.data(report)
             return
         with self._results():
-            print_report(self.out, report, everything)
+            print_report(self.out, report, everything, ids=ids)
 
     def table(
         self,
@@ -172,14 +173,24 @@ class Output:
             self.out.print(visible_lines(text), markup=False)
 
     def markdown(self, text: str) -> None:
-        """Print a Markdown document: rendered on a terminal, as it is in a pipe."""
+        """Print a Markdown document: rendered on a terminal, page by page if it is longer, as it is in a pipe."""
         if self.out.plain:
             self.say(text.rstrip())
             return
         from rich.markdown import Markdown  # takes longer to import than all other output
 
-        with self._results():
+        with self._results(), self._pages(len(text.splitlines())):
             self.out.print(Markdown(text))
+
+    @contextmanager
+    def _pages(self, lines: int) -> Iterator[None]:
+        """Show what is printed in `$PAGER`, by default `less`, if it has more lines than the terminal."""
+        if lines < self.out.height or not sys.stdin.isatty():
+            yield
+            return
+        os.environ.setdefault("LESS", "FRX")  # colours, and no pager for one screen, as version control systems do
+        with self.out.pager(styles=True):
+            yield
 
     def error(self, error: DamSyncError) -> None:
         """Print what went wrong and what to do about it."""

@@ -124,6 +124,22 @@ class LossLine(TypedDict):
     examples: list[tuple[str, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A field that the mapping leaves out on purpose. label: its name for people; rule, text: why, as accounts name it
+    and in words; values: that are left out; assets: that have some, of the `read` ones that are not parked; samples:
+    the first different values."""
+
+    path: str
+    label: str
+    rule: str
+    text: str
+    values: int
+    assets: int
+    read: int
+    samples: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class TreeNode:
     """A term or container with what is below it; new: it is to be created, or was."""

@@ -69,7 +69,12 @@ class ProgressLine:
             if not due or not (state["waits"] or state["source_calls"] + state["target_calls"]):
                 continue
             looks = 0
-            self._write(line(state), live=self._live)
+            self._write(self._fitting(state), live=self._live)
+
+    def _fitting(self, state: Mapping[str, Any]) -> str:
+        """The line, with shorter words for the calls if a terminal is too narrow for it."""
+        whole = line(state)
+        return line(state, short=True) if self._live and len(whole) >= shutil.get_terminal_size().columns else whole
 
     def _write(self, text: str, *, live: bool) -> None:
         with self._lock:
@@ -111,8 +116,9 @@ class ToldWaits:
         return visible(f"{state['phase']} · {wait['text']}")
 
 
-def line(state: Mapping[str, Any]) -> str:
-    """Phase, assets, bytes, calls and their rate, parked assets and time left, in one line."""
+def line(state: Mapping[str, Any], *, short: bool = False) -> str:
+    """Phase, assets, time left, parked assets, bytes, calls and their rate, in one line: what is cut off at the end of
+    a narrow terminal is what people miss least. short: the calls of both services without words."""
     parts = [WAITING if state["waits"] else str(state["phase"])]
     if state.get("looking"):
         parts.append(str(state["looking"]))
@@ -121,12 +127,18 @@ def line(state: Mapping[str, Any]) -> str:
     if state["done"] or state["moves"]:
         done, expected = state["done"], state["expected"]
         parts.append(f"{done:,} of {counted(expected, 'asset')}" if expected else counted(done, "asset"))
-    if state["bytes"]:
-        parts.append(bytes_text(state["bytes"]))
-    rate = f", {state['rate']:.0f} per second" if state["rate"] >= 1 else ""
-    parts.append(f"calls: source {state['source_calls']:,}, target {state['target_calls']:,}{rate}")
-    if state["parked"]:
-        parts.append(f"{state['parked']:,} parked")
     if state["left"]:
         parts.append(f"{state['left']} left")
+    if state["parked"]:
+        parts.append(f"{state['parked']:,} parked")
+    if state["bytes"]:
+        parts.append(bytes_text(state["bytes"]))
+    parts.append(_calls(state, short=short))
     return visible(" · ".join(parts))
+
+
+def _calls(state: Mapping[str, Any], *, short: bool) -> str:
+    source, target, rate = state["source_calls"], state["target_calls"], state["rate"]
+    if short:
+        return f"calls {source:,} + {target:,}" + (f", {rate:.0f}/s" if rate >= 1 else "")
+    return f"calls: source {source:,}, target {target:,}" + (f", {rate:.0f} per second" if rate >= 1 else "")

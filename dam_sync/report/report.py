@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dam_sync.model import journal_names
+from dam_sync.model.safe_text import visible
 from dam_sync.model.values import Json
 from dam_sync.report.parts import (
     Collisions,
@@ -18,6 +19,7 @@ from dam_sync.report.parts import (
     LossLine,
     MadeTree,
     MappingLine,
+    Omission,
     OpenOption,
     Origin,
     ReportedRisk,
@@ -46,23 +48,24 @@ class ReportedSide:
         return sum(self.calls.values())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Report:
     """kind: plan, run, verify or adopt. wave: of a job with waves. counts: assets by what happened to them.
 
     headline: the result in one sentence; None for verifications and adoptions, which have a `verdict` or counts.
     origin: who made it, with which version, mapping and schemas. scope: which assets it covers. mapping: field rules
-    with samples; accounts: what became of the values, by path; losses: by path and rule, with their assets.
-    terms, containers: what is to be created. collisions: file names that are taken. files: those that the target does
-    not take. operations: how many writes of each kind. repaired: assets by the part that was changed at the target and
-    is set right. parked: cause, operation, hint, count, example. exposure: by rule, how many assets more people would
-    see, or may see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that
-    changed at both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples.
-    gone: assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until
-    (the end of the grace period). left_out: assets that were not selected, by the condition of `select`. estimate: of a
-    plan. risks: what the reader should decide about. undecided: what is left behind until an option says what becomes
-    of it. irreversible: writes that nothing takes back. notes: what needs no decision. names: the file name or title of
-    each asset in an example, by its id at the source.
+    with samples; accounts: what became of the values, by path; omissions: fields that the mapping leaves out on
+    purpose; losses: what else is not carried, by path and rule, with their assets. terms, containers: what is to be
+    created. collisions: file names that are taken. files: those that the target does not take. operations: how many
+    writes of each kind. repaired: assets by the part that was changed at the target and is set right. parked: cause,
+    text, operation, hint, count, example. exposure: by rule, how many assets more people would see, or may see because
+    the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at both services:
+    path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone: assets that are gone
+    from the source and are to be removed at the target: asset, target, reason, since, until (the end of the grace
+    period). left_out: assets that were not selected, by the condition of `select`. estimate: of a plan. risks: what the
+    reader should decide about. undecided: what is left behind until an option says what becomes of it. irreversible:
+    writes that nothing takes back. notes: what needs no decision. names: the file name or title of each asset in an
+    example, by its id at the source.
     """
 
     kind: str
@@ -85,6 +88,7 @@ class Report:
     repaired: dict[str, int] = field(default_factory=dict)
     mapping: list[MappingLine] = field(default_factory=list)
     accounts: list[FieldAccount] = field(default_factory=list)
+    omissions: list[Omission] = field(default_factory=list)
     losses: list[LossLine] = field(default_factory=list)
     terms: list[MadeTree] = field(default_factory=list)
     containers: list[MadeTree] = field(default_factory=list)
@@ -102,6 +106,11 @@ class Report:
     notes: list[str] = field(default_factory=list)
     verdict: dict[str, Json] | None = None
     names: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number:,} {name}" for name, number in self.counts.items() if number)
+        number = f" {self.run}" if self.run else ""
+        return f"<Report of {self.kind}{number} of job {visible(self.job)}: {counts or 'no counts'}>"
 
     @property
     def is_plan(self) -> bool:

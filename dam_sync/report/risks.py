@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from dam_sync.model.wording import counted
-from dam_sync.report.causes import sentence
+from dam_sync.model.exposure import EXPOSURE, HIDING, REFUSED
+from dam_sync.model.wording import agreed, bytes_text, counted
 from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
 
@@ -28,11 +29,17 @@ def risks_of(report: Report) -> list[ReportedRisk]:
 
 def _exposure(report: Report) -> Iterator[ReportedRisk]:
     for row in report.exposure:
-        held = row["fate"] == "set aside"
-        fate = "are held back until you decide" if held else f"are {row['fate']} by the job"
-        text = f"{counted(row['assets'], 'asset')} would be visible to more people ({row['meaning']}): they {fate}"
-        text += f". {row['remedy']}" * bool(held and row.get("remedy"))
-        yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, row["assets"])
+        number, meaning, held = row["assets"], row["meaning"], row["fate"] == REFUSED
+        are = "will be" if report.is_plan else agreed(number, "is", "are")
+        if row["fate"] in HIDING:
+            fate = f"{are} {meaning}"
+        elif held:
+            fate = f"would be visible to more people ({meaning}): held back until you decide"
+        else:
+            fate = f"{are} visible to more people ({meaning}), as the job accepts"
+        remedy = f". {row['remedy']}" * bool(held and row.get("remedy"))
+        text = f"{counted(number, 'asset')} {fate}{remedy}"
+        yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, number)
 
 
 def _estimate(report: Report) -> Iterator[ReportedRisk]:
@@ -48,16 +55,24 @@ def _estimate(report: Report) -> Iterator[ReportedRisk]:
             yield ReportedRisk(HIGH, "allowance", text, reach.assets)
     disk = report.estimate.disk
     if disk is not None and disk.state + disk.spool > disk.free:
-        text = f"the run may need {disk.state + disk.spool:,} bytes in {disk.path}, and {disk.free:,} are free"
+        need, free = bytes_text(disk.state + disk.spool), bytes_text(disk.free)
+        text = f"the run may need {need} in {disk.path}, and {free} {agreed(disk.free, 'is', 'are')} free"
         yield ReportedRisk(HIGH, "disk", text)
 
 
 def _parked(report: Report) -> Iterator[ReportedRisk]:
-    for row in report.parked[:SHOWN]:
-        meaning = sentence(row["cause"]) or row["cause"]
-        one, several = ("asset is", "assets are") if not report.is_plan else ("asset would be", "assets would be")
-        text = f"{counted(row['count'], one, several)} parked: {meaning}"
-        yield ReportedRisk(MEDIUM, "parked", text, row["count"])
+    """One line for each reason; assets that are set aside because more people would see them have lines already."""
+    reasons: Counter[str] = Counter()
+    for row in report.parked:
+        if not row["cause"].startswith(EXPOSURE):
+            reasons[row.get("text") or row["cause"]] += row["count"]
+    one, several = ("asset is", "assets are") if not report.is_plan else ("asset would be", "assets would be")
+    for reason, number in reasons.most_common(SHOWN):
+        yield ReportedRisk(MEDIUM, "parked", f"{counted(number, one, several)} parked: {reason}", number)
+    if rest := reasons.most_common()[SHOWN:]:
+        number = sum(many for _, many in rest)
+        text = f"{counted(number, one, several)} parked for {counted(len(rest), 'other reason')}"
+        yield ReportedRisk(MEDIUM, "parked", text, number)
 
 
 def _options(report: Report) -> Iterator[ReportedRisk]:

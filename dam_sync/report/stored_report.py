@@ -19,9 +19,10 @@ NAMED = 60  # characters of a key in a message
 
 
 class ParkedLine(TypedDict):
-    """A cause of parked assets."""
+    """A cause of parked assets. text: in words."""
 
     cause: str
+    text: str
     operation: str
     hint: str
     count: int

@@ -6,23 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, select_autoescape
-
 from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.journal_names import kind_of
-from dam_sync.model.safe_text import visible_lines
 from dam_sync.report.causes import cause_in_words
+from dam_sync.report.loss_words import in_words
+from dam_sync.report.page_templates import templates
 from dam_sync.report.terminal import duration
 from dam_sync.report.verdict import evidence_words
 
 LONGEST = 300  # characters of a value in a table
-_templates = Environment(
-    loader=PackageLoader("dam_sync.report"),
-    autoescape=select_autoescape(default=True),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    finalize=lambda value: visible_lines(value) if type(value) is str else value,
-)
+_templates = templates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +55,12 @@ def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
     columns = ("value", "rule", "last written", "kept at the target")
     rows = ((row["value"], row["rule"], row["written"], row["kept at the target"]) for row in story["values"])
     yield Section("Values", columns, _cut(rows))
-    losses = ((row["path"], row["rule"], row.get("detail", "")) for row in story["losses"])
-    yield Section("Losses", ("what", "rule", "detail"), _cut(losses))
+    losses = [row for row in story["losses"] if row["path"] not in (EXPOSURE, CONFLICT)]
+    lost = ((row["path"], row["rule"], row.get("detail", "")) for row in losses)
+    yield Section("Losses", ("what", "rule", "detail"), _cut(lost))
+    seen = [row for row in story["losses"] if row["path"] == EXPOSURE]
+    shown = ((in_words(EXPOSURE, row["rule"]), row["rule"], row.get("detail", "")) for row in seen)
+    yield Section("Who sees it", ("what", "rule", "detail"), _cut(shown))
     corrected = ((row["value"], row["failed"], row["corrected"], row["at"]) for row in story.get("corrections", ()))
     yield Section("Corrected values", ("value", "failed", "corrected", "since"), _cut(corrected))
     keys = ("value", "written", "source", "target", "why", "decision")

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.exposure import ACCEPTED, EXPOSURE, HIDING, REFUSED
 from dam_sync.model.exposure_advice import what_to_do
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
-from dam_sync.report.causes import cause_in_words
+from dam_sync.report.causes import cause_in_words, why_parked
+from dam_sync.report.loss_words import LEFT_OUT, filled
 from dam_sync.report.verdict import (
     COLUMNS,
     COMPARED,
@@ -26,6 +27,8 @@ from dam_sync.report.verdict import (
     file_evidence,
     grouped,
     not_carried,
+    with_ids,
+    without_target_ids,
 )
 
 TITLES = {
@@ -35,17 +38,26 @@ TITLES = {
 SHOWN = 12
 LONGEST_EXAMPLE = 120
 WITH_OPTIONS = "`--json` lists all, `--html FILE` up to 200"
-GONE = ("asset", "target", "reason", "since", "until")
+GONE = {"asset": "asset", "target": "target id", "reason": "why", "since": "gone since", "until": "removed after"}
 GONE_TITLE = "Gone from the source, to be removed at the target"
+EXPOSURES = (
+    ("Held back, because more people would see them", frozenset({REFUSED})),
+    ("Visible to more people than at the source", frozenset({ACCEPTED})),
+    ("Hidden at the target", frozenset(HIDING)),
+)
+"""Titles of the tables of assets by what becomes of them."""
 ROWS_OF_GROUPS = 60
 ALIGNED = 60  # characters to which the cells of a plain table are aligned
 STYLES = {"FAULT": "red", "WARN": "yellow", "OK": "green", "ok": "green"}
 
 
-def print_report(console: Console, report: Mapping[str, Any], everything: str = "") -> None:
-    """Print the whole report as tables. everything: the words that say where the rows are that a table leaves out."""
+def print_report(console: Console, report: Mapping[str, Any], everything: str = "", *, ids: bool = False) -> None:
+    """Print the whole report as tables. everything: the words that say where the rows are that a table leaves out; ids:
+    whether to show the id of an asset beside its name."""
     everything = everything or where_all_is(report)
-    source, target, names = report["source"], report["target"], report.get("names", {})
+    if ids:
+        report = {**report, "names": with_ids(report.get("names", {}))}
+    source, target = report["source"], report["target"]
     number = f" {plain(report['run'])}" if report["run"] else ""
     number += f" of wave {plain(report['wave'])}" if report.get("wave") else ""
     console.print(f"[bold]{TITLES[report['kind']]}{number}[/bold] of job [bold]{plain(report['job'])}[/bold]: ", end="")
@@ -57,8 +69,8 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
     _pairs(console, "Writes to be made" if report["kind"] == "plan" else "Writes made", report["operations"])
     _pairs(console, "To be repaired" if report["kind"] == "plan" else "Repaired", report.get("repaired", {}))
     if report["verdict"]:
-        _verdict(console, report["verdict"], names, everything)
-    _lists(console, report, everything)
+        _verdict(console, report["verdict"], report.get("names", {}), everything, ids=ids)
+    _lists(console, report, everything, ids=ids)
     for side in (source, target):
         total = sum(side["calls"].values())
         title = "Estimated API calls" if report["kind"] == "plan" else "API calls"
@@ -76,16 +88,17 @@ def print_report(console: Console, report: Mapping[str, Any], everything: str = 
         console.print(f"took {duration(report['seconds'])}")
 
 
-def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None:
+def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids: bool) -> None:
     """What the reader should look at: exposure, conflicts, losses, parked assets, removals, options."""
     names = report.get("names", {})
-    seen = [
-        (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
-        for row in report["exposure"]
-    ]
-    columns = ("rule", "", "assets", "for example", "meaning")
-    _table(console, "Visible to more people than at the source", columns, seen, more=everything)
-    held = [row for row in report["exposure"] if row["fate"] == "set aside"]
+    for title, fates in EXPOSURES:
+        seen = [
+            (row["rule"], row["fate"], str(row["assets"]), _called(names, row["examples"]), row["meaning"])
+            for row in report["exposure"]
+            if row["fate"] in fates
+        ]
+        _table(console, title, ("rule", "", "assets", "for example", "meaning"), seen, more=everything)
+    held = [row for row in report["exposure"] if row["fate"] == REFUSED]
     if held:
         console.print("What to do about those that are set aside, the first that is right:")
         for text in what_to_do(held):
@@ -96,6 +109,12 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     ]
     columns = ("what", "result", "by", "assets", "for example")
     _table(console, "Changed at both services", columns, settled, more=everything)
+    omitted = [
+        (shown_name(row["path"]), row["text"], f"{row['values']:,}", filled(row), "; ".join(row["samples"]))
+        for row in report.get("omissions", ())
+    ]
+    columns = ("what", "why", "values", "filled", "for example")
+    _table(console, LEFT_OUT, columns, omitted, more=everything)
     rows = [
         (shown_name(loss["path"]), loss["rule"], str(loss["assets"]), _lost(names, loss)) for loss in report["losses"]
     ]
@@ -103,16 +122,18 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str) -> None
     parked = [
         (
             cause_in_words(row["cause"]),
-            row["operation"],
+            why_parked(row),
             str(row["count"]),
             called(names, row["example"]),
             _what_to_do(row),
         )
         for row in report["parked"]
     ]
-    _table(console, "Parked", ("cause", "call", "assets", "for example", "what to do"), parked, more=everything)
-    gone = [tuple(row[key] for key in GONE) for row in report["gone"]]
-    _table(console, GONE_TITLE, ("asset", "target id", "why", "gone since", "removed after"), gone, more=everything)
+    columns = ("cause", "meaning", "assets", "for example", "what to do")
+    _table(console, "Parked", columns, parked, more=everything)
+    shown = GONE if ids else tuple(key for key in GONE if key != "target")
+    gone = [tuple(called(names, row[key]) if key == "asset" else row[key] for key in shown) for row in report["gone"]]
+    _table(console, GONE_TITLE, tuple(GONE[key] for key in shown), gone, more=everything)
     undecided = [(row["side"], row["text"], f"{row['assets']:,}", row["hint"]) for row in report.get("undecided", ())]
     _table(console, "To be decided by an option of the job", ("", "what", "assets", "what to write"), undecided)
 
@@ -162,7 +183,9 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, str], everything: str) -> None:
+def _verdict(
+    console: Console, verdict: Mapping[str, Any], names: Mapping[str, str], everything: str, *, ids: bool
+) -> None:
     console.print(f"[bold]{plain(verdict['statement'])}[/bold]")
     counts = {key: verdict[key] for key in VERDICT_ROWS if verdict[key] or key in ("checked", "equal", "different")}
     _pairs(console, f"Verification, level {verdict['level']}", {VERDICT_ROWS[key]: n for key, n in counts.items()})
@@ -170,8 +193,9 @@ def _verdict(console: Console, verdict: Mapping[str, Any], names: Mapping[str, s
     _pairs(console, "Evidence by file", file_evidence(verdict))
     _pairs(console, COMPARED, compared_files(verdict))
     for title, extra in DIFFERENCES:
-        rows = [row for group in grouped(verdict, extra=extra) for row in group.rows(names)]
-        _table(console, title, COLUMNS, rows, shown=ROWS_OF_GROUPS, more=everything)
+        rows = [COLUMNS, *(row for group in grouped(verdict, extra=extra) for row in group.rows(names))]
+        columns, *shown = rows if ids else map(without_target_ids, rows)
+        _table(console, title, columns, shown, shown=ROWS_OF_GROUPS, more=everything)
     for line in explained(verdict):
         console.print(plain(line))
     _pairs(console, "Not compared: the target does not return it, or cannot store it", verdict["not_compared"])

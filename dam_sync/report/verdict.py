@@ -10,6 +10,7 @@ from dam_sync.model.wording import counted
 from dam_sync.report.loss_words import part_in_words
 
 COLUMNS = ("where", "how", "number", "asset at the source", "target id", "expected", "found")
+OF_TARGET = COLUMNS.index("target id")
 EVIDENCE = {
     "V4": "the digests of both services agree",
     "V3": "the bytes at the target, downloaded then, agree with those at the source, or with its digest",
@@ -60,9 +61,19 @@ class Group:
 
 
 def called(names: Mapping[str, str], asset: str) -> str:
-    """`sea.jpg (7)`; the id alone if no name is known. A message after the id and a colon stays."""
+    """The name of an asset; its id if no name is known. A message after the id and a colon stays."""
     head, colon, message = asset.partition(": ")
-    return f"{names[head]} ({head}){colon}{message}" if head in names else asset
+    return f"{names[head]}{colon}{message}" if head in names else asset
+
+
+def with_ids(names: Mapping[str, str]) -> dict[str, str]:
+    """The names, each with the id: `sea.jpg (7)`."""
+    return {asset: f"{name} ({asset})" for asset, name in names.items()}
+
+
+def without_target_ids(row: Sequence[str]) -> tuple[str, ...]:
+    """A row with COLUMNS, or these, without the id at the target."""
+    return (*row[:OF_TARGET], *row[OF_TARGET + 1 :])
 
 
 def grouped(verdict: Mapping[str, Any], *, extra: bool) -> list[Group]:

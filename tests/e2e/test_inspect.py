@@ -58,7 +58,12 @@ def test_the_summary_comes_first(tmp_path: Path) -> None:
     ran.says("in short", "2 assets in the source and 0 assets in the target", "not moved", "version_policy")
     assert ran.out.index("Summary") == 0
     text = page.read_text(encoding="utf-8")
-    assert text.index("in short") < text.index("to decide") < text.index("Rights and expiry")
+    parts = ('aria-label="Verdict"', "2 assets in the source", "<nav ", "<main>", "in short", "Rights and expiry")
+    positions = [text.index(part) for part in parts]
+    assert positions == sorted(positions)
+    assert '<a href="#source">Source</a>' in text
+    assert 'id="source"' in text
+    assert text.count("<td ") == text.count(' data-label="'), "each cell is named where tables are stacked"
 
 
 def test_a_sample_says_how_it_was_chosen(desk: Small) -> None:

@@ -29,7 +29,7 @@ from dam_sync.model.wording import timestamp_text
 COLUMNS = ("vocabulary", "source", "id", "assets", "found_by", "target", "candidates", "decision")
 SAMPLE = "2000"
 NEEDED = ("vocabulary", "source", "decision")
-WRITE_ONE = "write a sheet with `map sheet JOB -o FILE` and fill in its column `decision`"
+WRITE_ONE = "write a sheet with `map sheet JOB --csv FILE` and fill in its column `decision`"
 
 
 TermName: TypeAlias = tuple[str, str]
@@ -199,7 +199,7 @@ def _refuse(
         raise ConfigError(message, hint=f"write the path of the one that is meant: {paths}")
     if not meant:
         hint = (
-            "write its id, its label or its path like /Nature/Sea; `map sheet JOB -o FILE` shows candidates; "
+            "write its id, its label or its path like /Nature/Sea; `map sheet JOB --csv FILE` shows candidates; "
             f"if the term was added since {timestamp_text(taken)}, when the target was read, add --refresh"
         )
         raise ConfigError(f"{place}: the target's {rule.target} has no term {decision!r}", hint=hint)

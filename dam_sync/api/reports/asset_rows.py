@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dam_sync.api.atomic_io import csv_file
-from dam_sync.engine.accounts import NAME_TAKEN
 from dam_sync.http.redaction import redact
+from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.report.loss_words import in_words
 from dam_sync.store.planned import CoveredAsset
 from dam_sync.store.store import SqlStore
 
@@ -46,10 +47,11 @@ async def write_assets(path: Path | None, store: SqlStore, run: int) -> None:
 
 def _cells(row: CoveredAsset) -> tuple[object, ...]:
     name = row.filename or row.named.get("filename", "")
-    losses = "; ".join(dict.fromkeys(f"{loss['path']}: {_lost(loss['rule'], loss['detail'])}" for loss in row.losses))
+    losses = "; ".join(dict.fromkeys(_lost(loss["path"], loss["rule"], loss["detail"]) for loss in row.losses))
     target = "" if row.target.startswith("planned-") else row.target
     return row.asset, row.action or "open", reason_of(row), name, target, redact(losses), row.revision
 
 
-def _lost(rule: str, detail: str) -> str:
-    return f"{rule} ({detail})" if rule == NAME_TAKEN and detail else rule
+def _lost(path: str, rule: str, detail: str) -> str:
+    text = in_words(path, rule) if path == EXPOSURE else f"{path}: {rule}"
+    return f"{text} ({detail})" if detail else text

@@ -48,10 +48,12 @@ async def keep_verification(store: SqlStore, report: Report, policy: Policy) -> 
 
 
 def without_values(report: dict[str, Json]) -> dict[str, Json]:
-    """The report (as JSON) without values of assets: samples of the mapping, names, details of examples, and what
-    differs."""
+    """The report (as JSON) without values of assets: samples of the mapping and of what it leaves out, names, details
+    of examples, and what differs."""
     kept = {**report, "names": {}, "mapping": [{**line, "samples": []} for line in report["mapping"]]}
     kept["losses"] = [{**loss, "examples": [(asset, "") for asset, _ in loss["examples"]]} for loss in report["losses"]]
+    kept["omissions"] = [{**omission, "samples": []} for omission in report["omissions"]]
+    kept["parked"] = [{**row, "example": str(row["example"]).partition(": ")[0]} for row in report["parked"]]
     verdict = report["verdict"]
     if verdict is not None:
         kept["verdict"] = {

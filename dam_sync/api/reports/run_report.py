@@ -27,14 +27,17 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import disappeared, unwritten_relations
 from dam_sync.http.redaction import redact
 from dam_sync.mapping.describe import rules_of, steps_of
+from dam_sync.mapping.paths import field_name
+from dam_sync.mapping.refusals import refusal_of
 from dam_sync.mapping.rules import FieldRule
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.probed import Account, undecided
 from dam_sync.model.service import Service
-from dam_sync.model.values import instant_text
+from dam_sync.model.values import Json, instant_text
 from dam_sync.report import sentences
+from dam_sync.report.causes import mapping_cause, mapping_sentence, sentence
 from dam_sync.report.headline import complete
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
@@ -63,7 +66,7 @@ class Done:
         again = await context.store.set_done_apart(context.run.id) if context.run.resumed else 0
         ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
         settled = {action: number for action, number in counts.items() if action and action not in NOT_DONE}
-        return cls(ledger, settled, await WorkSummary.of(context.store, context.run.id), again)
+        return cls(ledger, settled, await _work_of(context), again)
 
     @property
     def assets(self) -> int:
@@ -74,6 +77,11 @@ class Done:
         """A tally without what was done before; never negative, because listed assets may change."""
         done = {**self.counts, "listed": sum(self.counts.values())}
         return {action: max(0, number - done.get(action, 0)) for action, number in counts.items() if action}
+
+
+async def _work_of(context: RunContext) -> WorkSummary:
+    fields = frozenset(map(field_name, context.source_schema.fields))
+    return await WorkSummary.of(context.store, context.run.id, fields)
 
 
 async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
@@ -94,9 +102,11 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.notes.extend(sentences.about_repair(report.repaired) if report.is_plan else [])
     report.terms, report.containers = written.made.of_terms(context.target_schema), written.made.of_containers()
-    work = (await WorkSummary.of(store, run.id)).without(done.work)
+    work = (await _work_of(context)).without(done.work)
     report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
     report.mapping = _mapping(opened, context, work)
+    labels = {field_name(key): known.label for key, known in context.source_schema.fields.items()}
+    report.omissions = work.omissions(context.samples.left_out, labels)
     lines = work.loss_lines(_optional(opened, context))
     report.exposure = await report_exposure(context, lines)
     report.conflicts = await report_conflicts(context, written.conflicts)
@@ -104,10 +114,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     for line in lines:
         if line["path"] == TERMS:
             report.notes.extend(sentences.about_listed_terms(line["assets"], [text for _, text in line["examples"]]))
-    report.parked = [
-        {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-        for cause, operation, hint, count, example in await causes_of(store)
-    ]
+    report.parked = await _parked(opened, store)
     report.undecided = _undecided(opened, context, report)
     report.bytes = context.progress.bytes
     report.irreversible = _irreversible(context, report.operations)
@@ -122,6 +129,29 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     await add_names(report, store)
     complete(report)
     return report
+
+
+async def _parked(opened: ConnectedJob, store: SqlStore) -> list[dict[str, Json]]:
+    return [
+        {
+            "cause": cause,
+            "text": _why_parked(opened, cause),
+            "operation": operation,
+            "hint": redact(hint),
+            "count": count,
+            "example": redact(example),
+        }
+        for cause, operation, hint, count, example in await causes_of(store)
+    ]
+
+
+def _why_parked(opened: ConnectedJob, cause: str) -> str:
+    """Why assets are parked, in a sentence, with what the mapping says about it."""
+    found = mapping_cause(cause)
+    if found is None:
+        return sentence(cause)
+    refusal = refusal_of(*found, opened.crosswalk, opened.document)
+    return mapping_sentence(*found, refusal.said, refusal.most)
 
 
 async def _add_changes(report: Report, context: RunContext) -> None:
@@ -233,8 +263,8 @@ def _mapping_line(rule: FieldRule, line: int, context: RunContext, work: WorkSum
 
 
 def _is_loss(line: LossLine) -> bool:
-    """Not a conflict, and of exposure what was decided about it: the rest has its own tables and notes."""
-    return line["path"] not in (CONFLICT, TERMS) and (line["path"] != EXPOSURE or " " in line["rule"])
+    """Not a conflict, and nothing about who sees an asset: these have tables and notes of their own."""
+    return line["path"] not in (CONFLICT, EXPOSURE, TERMS)
 
 
 def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:

@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from dam_sync.engine.accounts import NAME_TAKEN, refuse_imbalance
-from dam_sync.model.account import BY_DEFAULT, EMPTY, FILLED, OUTCOMES, READ, Account, AccountKey, imbalances
-from dam_sync.report.loss_words import in_words
-from dam_sync.report.parts import Collision, Collisions, FieldAccount, FileProblem, LossLine, Reason
+from dam_sync.http.redaction import redact
+from dam_sync.mapping.coverage import ON_PURPOSE
+from dam_sync.mapping.rules import WHEN
+from dam_sync.model.account import BY_DEFAULT, DROPPED, EMPTY, FILLED, OUTCOMES, READ, Account, AccountKey, imbalances
+from dam_sync.report.loss_words import in_words, rule_in_words
+from dam_sync.report.parts import Collision, Collisions, FieldAccount, FileProblem, LossLine, Omission, Reason
 from dam_sync.store.rows import WorkRecord
 from dam_sync.store.store import SqlStore
 
 EXAMPLES = 3
 COLLISIONS = 100  # shown at most; all are in the CSV file
 OF_FILES = {"TooLarge": "too large", "Unsupported": "not supported", "InvalidFile": "not supported"}
+ALIASES = {"release": "release_at", "expiry": "expires_at"}
+"""What losses call some paths of accounts."""
 LossKey: TypeAlias = tuple[str, str]
 Key = TypeVar("Key", str, LossKey)
 
 
 @dataclass(slots=True)
 class WorkSummary:
-    """Sums over completed work items. losses: assets by path and rule; examples: the first of each, with the detail;
-    files: parked assets by what is wrong with their files."""
+    """Sums over completed work items. fields: paths of the metadata fields of the source; read: assets that were read
+    and are not parked; omitted: how many of them have values of a field that the mapping leaves out on purpose, by path
+    and reason; losses: assets by path and rule; examples: the first of each, with the detail; files: parked assets by
+    what is wrong with their files."""
 
+    fields: Collection[str] = ()
     account: Account = field(default_factory=Counter)
+    read: int = 0
+    omitted: Counter[LossKey] = field(default_factory=Counter)
     losses: Counter[LossKey] = field(default_factory=Counter)
     examples: dict[LossKey, list[tuple[str, str]]] = field(default_factory=dict)
     renamed: list[Collision] = field(default_factory=list)
@@ -34,9 +44,9 @@ class WorkSummary:
     unfit: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     @classmethod
-    async def of(cls, store: SqlStore, run: int) -> WorkSummary:
+    async def of(cls, store: SqlStore, run: int, fields: Collection[str] = ()) -> WorkSummary:
         """Of the completed work items of a run. Raises InternalError if a value of an asset is not accounted for."""
-        summary = cls()
+        summary = cls(fields)
         async for record in store.work_records(run):
             summary.add(record)
         return summary
@@ -46,6 +56,9 @@ class WorkSummary:
         for found in imbalances(record.account):
             refuse_imbalance(record.asset, found)
         self.account.update(record.account)
+        if record.account and record.action != "parked":
+            self.read += 1
+            self.omitted.update({self._omission(key) for key in record.account if _is_on_purpose(key)})
         seen = set[LossKey]()
         for loss in record.losses:
             key = loss["path"], loss["rule"]
@@ -62,7 +75,10 @@ class WorkSummary:
     def without(self, done: WorkSummary) -> WorkSummary:
         """What was added since an earlier summary of the same run."""
         return WorkSummary(
+            self.fields,
             self.account - done.account,
+            self.read - done.read,
+            self.omitted - done.omitted,
             self.losses - done.losses,
             self.examples,
             self.renamed,
@@ -71,17 +87,51 @@ class WorkSummary:
         )
 
     def loss_lines(self, optional: Collection[str] = ()) -> list[LossLine]:
-        """The losses, most frequent first. optional: parts that the target stores where an option asks for it."""
+        """The losses, most frequent first, without what is left out on purpose. optional: parts that the target stores
+        where an option asks for it."""
         return [
             LossLine(
                 path=path,
                 rule=rule,
                 assets=number,
                 text=in_words(path, rule, optional),
-                examples=self.examples[path, rule],
+                examples=[(asset, redact(detail)) for asset, detail in self.examples[path, rule]],
             )
             for (path, rule), number in sorted(self.losses.items(), key=lambda item: (-item[1], item[0]))
+            if rule != WHEN or (self._field_of(path), rule) not in self.omitted
         ]
+
+    def omissions(self, samples: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> list[Omission]:
+        """What the mapping leaves out on purpose, most values first. samples, labels: of fields, by path."""
+        values: Counter[LossKey] = Counter()
+        for key, number in self.account.items():
+            if _is_on_purpose(key):
+                values[self._omission(key)] += number
+        details = {(self._field_of(path), rule): found for (path, rule), found in self.examples.items()}
+        return [
+            Omission(
+                path=path,
+                label=labels.get(path, ""),
+                rule=rule,
+                text=rule_in_words(rule),
+                values=number,
+                assets=self.omitted[path, rule],
+                read=self.read,
+                samples=tuple(
+                    map(redact, samples.get(path) or dict.fromkeys(text for _, text in details.get((path, rule), ())))
+                ),
+            )
+            for (path, rule), number in sorted(values.items(), key=lambda item: (-item[1], item[0]))
+        ]
+
+    def _omission(self, key: AccountKey) -> LossKey:
+        return self._field_of(key.path), key.rule
+
+    def _field_of(self, path: str) -> str:
+        """The path of the field, or other part, that a value belongs to: without its language."""
+        whole = ALIASES.get(path, path.removesuffix("[]"))
+        field_alone = whole.rpartition(".")[0].removesuffix("[]")
+        return field_alone if whole not in self.fields and field_alone in self.fields else whole
 
     def field_accounts(self) -> list[FieldAccount]:
         """The account of each path. Raises InternalError if one does not add up."""
@@ -101,6 +151,10 @@ class WorkSummary:
         """How many assets a rule was applied to, gave a value from the source, and its default."""
         filled, default, empty = (self.account[AccountKey(rule, what)] for what in (FILLED, BY_DEFAULT, EMPTY))
         return filled + default + empty, filled, default
+
+
+def _is_on_purpose(key: AccountKey) -> bool:
+    return key.outcome == DROPPED and key.rule in ON_PURPOSE
 
 
 def _keep(found: dict[Key, list[tuple[str, str]]], key: Key, asset: str, detail: str) -> None:

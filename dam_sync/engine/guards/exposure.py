@@ -22,8 +22,10 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
+    ACCEPTED,
+    CLOSED,
     EXPOSURE,
-    MEANINGS,
+    REFUSED,
     ExposureRule,
     Purpose,
     Waiver,
@@ -32,6 +34,7 @@ from dam_sync.model.exposure import (
     audience_of,
     groups_text,
     is_wider,
+    meaning_of,
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
@@ -43,7 +46,6 @@ from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
 from dam_sync.store.rows import LinkRow, Outcome
 
-ACCEPTED, CLOSED, REFUSED = "accepted", "closed", "set aside"
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
 VISIBLE_TO_ALL = "published"
@@ -286,8 +288,8 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
         rule, _, fate = stored.partition(" ")
         number = assets if parked else counted.get(stored, 0)
         if number:
-            meaning = MEANINGS[ExposureRule(rule)]
             fate = REFUSED if parked else fate
+            meaning = meaning_of(rule, fate)
             told = (advice.get(ExposureRule(rule), Advice()) if parked else Advice()).as_json(ExposureRule(rule))
             rows.append({**told, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
     return rows

@@ -59,7 +59,7 @@ def large_report(assets: int) -> dict[str, Any]:
         for n in range(min(assets, 5000))
     ]
     made["parked"] = [
-        {"cause": "InvalidValue", "operation": "POST /a", "hint": WORDS, "count": n, "example": WORDS}
+        {"cause": "InvalidValue", "text": WORDS, "operation": "POST /a", "hint": WORDS, "count": n, "example": WORDS}
         for n in range(min(assets, 5000))
     ]
     return made

@@ -19,6 +19,7 @@ from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.emulators.kit.library import schema_records, target_records
 from dam_sync.model import errors
 from dam_sync.model.run_options import RunOptions
+from dam_sync.report.report import ReportedSide
 from dam_sync.services import discover
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.small_jobs import MAPPING, SOURCE, TARGET, photos
@@ -97,8 +98,9 @@ async def test_a_stopped_run_raises_one_error_and_can_be_continued(
     options.stop("enough")
     with pytest.raises(dam_sync.StopRequested, match="enough"):
         await job.run(options)
-    with pytest.raises(dam_sync.StopRequested, match="after 3 assets"):
+    with pytest.raises(dam_sync.StopRequested, match="after 3 assets") as stopped:
         await job.run(dam_sync.RunOptions(limit=3))
+    assert stopped.value.report.counts["created"] == 3
     assert len(tenants[1].assets) == 3
     assert (await job.run()).counts["created"] == 4
     assert len(tenants[1].assets) == 4
@@ -225,6 +227,16 @@ def folder_job(folder: Path, **changed: Any) -> dam_sync.Job:
         "state": folder / "state" / "job.db",
     }
     return dam_sync.Job(**{**given, **changed})
+
+
+def test_what_is_printed_of_a_job_and_of_a_report_is_one_short_line(tmp_path: Path) -> None:
+    """In a notebook, a repr of several kB hides everything else."""
+    assert repr(folder_job(tmp_path)) == "<Job job: folder to folder>"
+    side = ReportedSide("a", "b")
+    counts = {"listed": 1_200, "open": 0, "created": 1_199, "parked": 1}
+    report = dam_sync.Report("run", "museum", side, side, "", "", run=3, counts=counts, notes=["n" * 9_999])
+    assert repr(report) == "<Report of run 3 of job museum: 1,200 listed, 1,199 created, 1 parked>"
+    assert repr(dam_sync.Report("verify", "x", side, side, "", "")) == "<Report of verify of job x: no counts>"
 
 
 def test_every_path_of_a_job_built_in_code_may_be_a_path(tmp_path: Path) -> None:

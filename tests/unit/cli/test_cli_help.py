@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -32,6 +37,20 @@ def test_help_prints_a_topic_as_it_is_written() -> None:
     assert shown.stdout.startswith("# Operations\n\n")
     assert "| 6 | safety stop |" in shown.stdout
     assert "generated" not in shown.stdout
+
+
+def test_on_a_terminal_a_long_topic_goes_through_the_pager(tmp_path: Path) -> None:
+    paged, (ours, terminal) = tmp_path / "paged", pty.openpty()
+    given = {"PAGER": f"cat > {paged}", "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+    environment = {**{key: value for key, value in os.environ.items() if key != "MANPAGER"}, **given}
+    shown = {"stdin": terminal, "stdout": terminal, "stderr": subprocess.PIPE, "env": environment, "timeout": 120}
+    try:
+        done = subprocess.run([sys.executable, "-m", "dam_sync", "help", "operations"], check=False, **shown)  # type: ignore[call-overload]
+    finally:
+        os.close(terminal)
+        os.close(ours)
+    assert done.returncode == 0, done.stderr
+    assert "Operations" in paged.read_text("utf-8")
 
 
 def test_help_as_json() -> None:

@@ -123,3 +123,18 @@ def test_only_a_terminal_is_asked(
             confirm(output, "Remove it?")
         assert (ended.value.exit_code, shown.getvalue().endswith("nothing was done\n")) == (1, True)
     assert ("Remove it?" in shown.getvalue()) == bool(text)
+
+
+TABLES = ("adopt", "conflicts", "errors", "inspect", "plan", "redirects", "report", "rollback", "run", "verify")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_written_by_the_same_option_everywhere(name: str) -> None:
+    command = get_command(cli).commands[name]  # type: ignore[attr-defined]
+    assert "--csv" in {flag for each in command.params for flag in each.opts}
+
+
+def test_the_sheet_is_written_by_that_option_too_and_the_old_one_stays() -> None:
+    sheet = get_command(cli).commands["map"].commands["sheet"]  # type: ignore[attr-defined]
+    (table,) = (each for each in sheet.params if "--csv" in each.opts)
+    assert {"-o", "--output"} <= set(table.opts)

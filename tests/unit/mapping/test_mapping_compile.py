@@ -362,7 +362,7 @@ def test_keys_with_colons_spaces_and_points_at_source_and_target(tmp_path: Path)
         "Release Date": date(2024, 1, 2),
         "a.b": ("a", "b"),
     }
-    assert drafted.losses == (Loss("fields.lib:title.fr", "language not carried"),)
+    assert drafted.losses == (Loss("fields.lib:title.fr", "language not carried", "Mer"),)
     assert tally_of(drafted)['fields."Release Date"', "written"] == 1
     assert tally_of(drafted)['fields."a.b"', "dropped"] == 1
 

@@ -127,7 +127,7 @@ def test_a_path_without_a_name_is_no_container_and_counts_as_dropped(tmp_path: P
     given_ = replace(asset(), placements=frozenset((Placement("folder", (" ",)),)))
     drafted = draft(tmp_path, BOTH, given_, target())
     assert drafted.draft.placements == frozenset()
-    assert drafted.losses == (Loss("placements.folder[]", "placements", "nothing is left"),)
+    assert drafted.losses == (Loss("placements.folder[]", "placements", "/  (nothing is left)"),)
     assert tally_of(drafted) == {("placements.folder[]", "dropped"): 1, ("filename", "written"): 1}
 
 

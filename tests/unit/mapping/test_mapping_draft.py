@@ -65,9 +65,9 @@ unmapped: report
     assert drafted.rejections == ()
     assert drafted.new_terms == (("subject", Term("Land", path=("Land",))),)
     assert set(drafted.losses) == {
-        Loss("fields.title.fr", "language not carried"),
-        Loss("fields.inventory", "not mapped"),
-        Loss("placements.folder[]", "strip_prefix", "nothing is left"),
+        Loss("fields.title.fr", "language not carried", "Mer"),
+        Loss("fields.inventory", "not mapped", "A1"),
+        Loss("placements.folder[]", "strip_prefix", "/Library (nothing is left)"),
         Loss("filename", "safe_name", "“été?.jpg” is “été_.jpg”"),
     }
     assert tally_of(drafted)["fields.keywords[]", "written"] == 1
@@ -89,20 +89,20 @@ def test_paths_are_tried_in_order_until_one_has_a_value(tmp_path: Path) -> None:
 
 def test_a_path_that_was_not_needed_is_reported(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: [fields.inventory, fields.credit]}", asset(credit="x", inventory="A1"))
-    assert Loss("fields.credit", "not used", "another path of its rule came first") in drafted.losses
+    assert Loss("fields.credit", "not used", "x (another path of its rule came first)") in drafted.losses
 
 
 def test_a_value_without_the_part_that_is_read_is_reported(tmp_path: Path) -> None:
     given_ = asset(people=(Person("Ann", "3"), Person("Bob")))
     drafted = line(tmp_path, 'note: {from: "fields.people[].id", pipe: [{join: ","}]}', given_)
     assert drafted.draft.fields["note"] == "3"
-    assert drafted.losses == (Loss("fields.people[]", "not used", "it lacks the part that is read"),)
+    assert drafted.losses == (Loss("fields.people[]", "not used", "Bob (it lacks the part that is read)"),)
     assert tally_of(drafted)["fields.people[]", "dropped"] == 1
 
 
 def test_a_language_that_no_path_leads_to_is_reported(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {from: fields.title.it}", asset(title=Localized({"en": "Sea"})))
-    assert drafted.losses == (Loss("fields.title.en", "language not carried"),)
+    assert drafted.losses == (Loss("fields.title.en", "language not carried", "Sea"),)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_languages_that_no_line_reads_are_a_loss(
 ) -> None:
     drafted = draft(tmp_path, text, asset(title=Localized(title)))
     assert drafted.draft.fields.items() >= fields.items()
-    assert drafted.losses == (Loss(lost, "language not carried"),)
+    assert drafted.losses == (Loss(lost, "language not carried", title[lost.rpartition(".")[2]]),)
 
 
 LOCALIZED = replace(
@@ -147,7 +147,7 @@ def test_a_target_with_languages_gets_all_it_has(tmp_path: Path) -> None:
     given_ = asset(title=Localized({"en": " Sea", "fr": "Mer", "de": "See"}))
     drafted = line(tmp_path, "note: {from: fields.title, pipe: [trim]}", given_, LOCALIZED)
     assert drafted.draft.fields["note"] == Localized({"en": "Sea", "fr": "Mer"})
-    assert drafted.losses == (Loss("fields.title.en", "language", "the target has no de"),)
+    assert drafted.losses == (Loss("fields.title.en", "language", "the target has no de: “See”"),)
     assert tally_of(drafted)["fields.title.en", "transformed"] == 1
     assert tally_of(drafted)["fields.title.fr", "written"] == 1
     assert tally_of(drafted)["fields.title.de", "dropped"] == 1
@@ -177,7 +177,7 @@ def test_one_language_into_a_target_with_languages(
 ) -> None:
     drafted = line(tmp_path, text, asset(title=Localized(title)), LOCALIZED)
     assert drafted.draft.fields.items() >= fields.items()
-    assert drafted.losses == (Loss(lost, "language not carried"),)
+    assert drafted.losses == (Loss(lost, "language not carried", title[lost.rpartition(".")[2]]),)
 
 
 def test_a_language_that_is_dropped_is_reported_and_the_others_stay(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from dam_sync.mapping.coercion import FOLDED
+from dam_sync.mapping.value_text import LONGEST_LOST
 from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
 from dam_sync.model.exposure import Decided
-from tests.support.mapping.drafts import NOON, asset, draft, tally_of
+from dam_sync.model.values import Person, Term
+from tests.support.mapping.drafts import NOON, asset, draft, line, tally_of
 from tests.support.mapping.tenant_schemas import LEAST, TARGET, able, compiled, with_lines
 
 
@@ -33,7 +35,7 @@ def test_a_field_outside_the_type_of_the_profile_is_left_out_and_reported(tmp_pa
     text = text.replace("profile: {default: images}", cases)
     as_image = draft(tmp_path, text, asset(height_cm=3))
     assert "pages" not in as_image.draft.fields
-    assert as_image.losses == (Loss("fields.height_cm", "not in this type", "pages is not in Images"),)
+    assert as_image.losses == (Loss("fields.height_cm", "not in this type", "3 (pages is not in Images)"),)
     as_document = draft(tmp_path, text, replace(asset(height_cm=3), form_type="DOCUMENT"))
     assert as_document.draft.fields["pages"] == 3
     assert as_document.losses == ()
@@ -87,6 +89,49 @@ def test_everything_that_nobody_carries_has_a_name(tmp_path: Path) -> None:
         ("attachments", "target cannot hold"),
         ("relations", "target cannot hold"),
     }
+
+
+def test_what_is_lost_is_named_with_its_value(tmp_path: Path) -> None:
+    """In every place where something is left behind: no reader looks an asset up to learn what it loses."""
+    text = with_lines('note: {from: "fields.photographer[]", pipe: [first]}').replace("ignore\n", "report\n")
+    given = replace(FULL, fields={"photographer": ("Ann", "Bob", "Cy"), "inventory": "A1", "keywords": (Term("Sea"),)})
+    found = {loss.path: loss.detail for loss in draft(tmp_path, text, given).losses}
+    assert found == {
+        "fields.photographer[]": "Bob; Cy (2 more values)",
+        "fields.inventory": "A1",
+        "fields.keywords": "Sea",
+        "status": "archived",
+        "substatus": "Internal",
+        "tags": "a; b",
+        "machine_tags": "m",
+        "placements": "/Press",
+        "labels": "Top",
+        "groups": "staff",
+        "release": str(NOON),
+        "expiry": str(NOON),
+        "versions": "1 older",
+        "attachments": "plan.pdf",
+        "relations": "Views",
+    }
+
+
+def test_of_values_that_are_carried_in_part_the_others_are_named(tmp_path: Path) -> None:
+    """Which of them is known by its position, also after an empty one."""
+    people = (Person("Ann", "1"), Person(""), Person("Bob"), Person("Cy", "3"), Person("Di"))
+    drafted = line(tmp_path, 'note: {from: "fields.people[].id", pipe: [{join: ","}]}', asset(people=people))
+    assert drafted.draft.fields["note"] == "1,3"
+    (told,) = (loss for loss in drafted.losses if "Bob" in loss.detail)
+    assert told.detail == "Bob; Di (it lacks the part that is read)"
+
+
+def test_long_and_many_values_are_shortened(tmp_path: Path) -> None:
+    text = LEAST.replace("unmapped: ignore", "unmapped: report")
+    given = asset(inventory="x" * 9999, photographer=tuple(f"Ann {n}" for n in range(30)))
+    found = {loss.path: loss.detail for loss in draft(tmp_path, text, given).losses}
+    assert len(found["fields.inventory"]) == LONGEST_LOST
+    assert found["fields.inventory"].endswith("x…")
+    assert found["fields.photographer"].startswith("Ann 0; Ann 1; ")
+    assert found["fields.photographer"].endswith("; 20 more")
 
 
 def test_what_target_and_field_rules_carry_is_no_loss(tmp_path: Path) -> None:

@@ -404,7 +404,7 @@ def test_an_error_of_an_expression_is_a_note_by_on_error(
 
 def test_an_expression_without_a_value_is_a_named_loss_or_the_default(tmp_path: Path) -> None:
     drafted = line(tmp_path, "note: {cel: 'asset.fields.cleared ? \"x\" : null'}", asset(cleared=False))
-    assert drafted.losses == (Loss("fields.cleared", "cel", "gives no value"),)
+    assert drafted.losses == (Loss("fields.cleared", "cel", "no (gives no value)"),)
     drafted = line(tmp_path, "note: {cel: 'null', default: None yet}", asset())
     assert drafted.draft.fields["note"] == "None yet"
 
@@ -417,12 +417,12 @@ def test_a_condition_decides_whether_a_field_rule_is_used(tmp_path: Path) -> Non
     archived = draft(tmp_path, text, replace(asset(inventory="M1", credit="x"), status="archived"))
     assert archived.draft.fields["note"] == "Archived"
     assert archived.draft.fields["description"] == "M1"
-    assert Loss("fields.credit", "only in conditions") in archived.losses
+    assert Loss("fields.credit", "only in conditions", "x") in archived.losses
     assert tally_of(archived)["fields.credit", "lost"] == 1
     other = draft(tmp_path, text, asset(inventory="M1"))
     assert "note" not in other.draft.fields
     assert "description" not in other.draft.fields
-    assert Loss("fields.inventory", "when", "the condition of its line is false") in other.losses
+    assert Loss("fields.inventory", "when", "M1") in other.losses
     assert tally_of(other)["fields.inventory", "dropped"] == 1
 
 

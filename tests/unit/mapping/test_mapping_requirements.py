@@ -100,7 +100,7 @@ def test_what_a_type_does_not_hold_is_a_loss_and_parks_nothing(tmp_path: Path, k
     assert not drafted.rejections
     assert drafted.draft.status == status
     losses = [loss for loss in drafted.losses if loss.path == "status"]
-    assert losses == ([] if status else [Loss("status", "not in this type", "Documents holds no status")])
+    assert losses == ([] if status else [Loss("status", "not in this type", "published (Documents holds no status)")])
 
 
 def test_tags_that_a_type_does_not_hold_are_a_loss(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_tags_that_a_type_does_not_hold_are_a_loss(tmp_path: Path) -> None:
     drafted = compiled(tmp_path, text, SOURCE, target).draft(asset, "mark", {})
     assert drafted.draft.tags == frozenset()
     assert [loss for loss in drafted.losses if loss.path == "tags"] == [
-        Loss("tags", "not in this type", "Documents holds no tags")
+        Loss("tags", "not in this type", "sea; wood (Documents holds no tags)")
     ]
 
 

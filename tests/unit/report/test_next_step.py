@@ -47,7 +47,7 @@ def test_a_list_that_was_written_is_read_back() -> None:
     listed = Path("my list.csv")
     assert after_errors("job.yaml", 2, 0, values=True)[0] == "errors job.yaml --csv errors.csv"
     assert after_errors("job.yaml", 2, 0, values=True, listed=listed)[0] == "errors job.yaml --import 'my list.csv'"
-    assert after_conflicts("job.yaml", 1, 0) == ["conflicts job.yaml -o conflicts.csv"]
+    assert after_conflicts("job.yaml", 1, 0) == ["conflicts job.yaml --csv conflicts.csv"]
     assert after_conflicts("job.yaml", 1, 0, listed) == ["conflicts job.yaml --import 'my list.csv'"]
 
 

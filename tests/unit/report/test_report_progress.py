@@ -142,6 +142,20 @@ def test_a_line_is_never_longer_than_the_terminal(monkeypatch: Any) -> None:
     assert stream.getvalue().endswith("…")
 
 
+def test_at_eighty_columns_the_time_left_and_the_parked_assets_are_seen(monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    state = {**STATE, "phase": "moving assets", "expected": 12_000, "done": 7_500, "bytes": 7_100_000, "parked": 12}
+    state |= {"left": "2 h 5 min", "source_calls": 8_123}
+    stream = Terminal()
+    shown = ProgressLine(lambda: state, enabled=True, stream=stream)
+    shown._draw(shown._fitting(state))
+    text = stream.getvalue().removeprefix(ERASE)
+    assert text.startswith("moving assets · 7,500 of 12,000 assets · 2 h 5 min left · 12 parked · 7.1 MB ·")
+    assert len(text) == 79
+    assert line(state, short=True).endswith(" · calls 8,123 + 1,311, 29/s")
+    assert line(state).endswith(" · calls: source 8,123, target 1,311, 29 per second")
+
+
 def test_a_pipe_gets_whole_lines() -> None:
     stream = io.StringIO()
     drawn(STATE, stream).stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from rich.console import Console
 
 from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.verdict import Verdict
+from dam_sync.model.exposure import meaning_of
+from dam_sync.report.csv_rows import report_rows
 from dam_sync.report.html import render_html
 from dam_sync.report.loss_words import in_words
 from dam_sync.report.output import PIPE_WIDTH
@@ -38,7 +41,7 @@ def test_the_same_difference_of_many_assets_is_one_group_with_three_examples() -
     verdict.note("7", "t7", [Difference("tags", "", "sea", pattern="other")])
     rows = [row for group in grouped(verdict.as_json(), extra=False) for row in group.rows({"1": "sea.jpg"})]
     assert [row[::2][:2] for row in rows] == [("fields.title", "200"), ("", ""), ("", ""), ("tags", "1")]
-    assert [row[3:] for row in rows[:2]] == [("0", "t0", "X", "Y"), ("sea.jpg (1)", "t1", "X", "Y")]
+    assert [row[3:] for row in rows[:2]] == [("0", "t0", "X", "Y"), ("sea.jpg", "t1", "X", "Y")]
 
 
 def test_evidence_is_reported_by_kind_of_file() -> None:
@@ -68,11 +71,11 @@ def test_results_of_a_check_have_colours_on_a_terminal_and_none_where_nobody_wan
         assert ("\x1b[31m" in shown.get() and "\x1b[33m" in shown.get() and "\x1b[32m" in shown.get()) == coloured
 
 
-def printed(report: dict[str, Any], everything: str = "") -> str:
+def printed(report: dict[str, Any], everything: str = "", *, ids: bool = False) -> str:
     console = Console(width=PIPE_WIDTH)
     console.plain = True  # type: ignore[attr-defined]
     with console.capture() as shown:
-        print_report(console, report, everything)
+        print_report(console, report, everything, ids=ids)
     return shown.get()
 
 
@@ -99,7 +102,7 @@ def test_a_loss_is_shown_with_an_example() -> None:
         {"path": "title", "rule": "truncate", "assets": 1, "text": "", "examples": [("9", "x" * 500)]},
     ]
     text = printed(report)
-    assert "safe_name   3       sea.jpg (7): “CON.jpg” is “_CON.jpg”\n" in text
+    assert "safe_name   3       sea.jpg: “CON.jpg” is “_CON.jpg”\n" in text
     assert "not mapped  1       8\n" in text
     assert "x…\n" in text
 
@@ -114,3 +117,48 @@ def test_whitespace_in_the_key_of_a_field_can_be_seen_in_losses() -> None:
     for page in (shown.get(), render_html(report | {"losses": [{**report["losses"][0], "examples": []}]})):
         assert "pre\\u00a0press" in page
         assert path not in page
+
+
+def test_ids_are_shown_only_where_they_are_asked_for() -> None:
+    verdict = Verdict("fields")
+    verdict.note("7", "t7", [Difference("fields.title", "X", "Y")])
+    gone = {"asset": "7", "target": "t7", "reason": "in the trash", "since": "", "until": ""}
+    lost = {"path": "tags", "rule": "not mapped", "assets": 1, "text": "", "examples": [("7", "Gulf")]}
+    report = large_report(1) | {"names": {"7": "sea.jpg"}, "verdict": verdict.as_json(), "gone": [gone]}
+    report |= {"losses": [lost], "parked": []}
+    plain, with_ids = printed(report), printed(report, ids=True)
+    assert plain.count("sea.jpg") == with_ids.count("sea.jpg (7)") == 3
+    for word in ("t7", "target id", "(7)"):
+        assert word not in plain
+    assert with_ids.count("t7") == with_ids.count("target id") == 2
+    assert "sea.jpg: Gulf" in plain
+    assert "7" in printed(report | {"names": {}}), "an asset without a name is called by its id"
+
+
+def test_what_is_hidden_is_not_listed_as_visible() -> None:
+    rows = [
+        {"rule": rule, "fate": fate, "assets": 2, "examples": ["7"], "meaning": meaning_of(rule, fate)}
+        for rule, fate in (("archived_as_published", "closed"), ("groups_widened", "set aside"))
+    ]
+    text = printed(large_report(1) | {"exposure": rows})
+    assert "Hidden at the target\n" in text
+    assert "hidden at the target, because archived at the source" in text
+    assert "Held back, because more people would see them\n" in text
+    assert "Visible to more people" not in text
+
+
+def test_what_the_mapping_leaves_out_is_shown_with_fill_rate_and_values() -> None:
+    omitted = {"path": "fields.views", "label": "", "rule": "ignored by the mapping", "values": 1696, "assets": 280}
+    omitted |= {"text": "the mapping names it under `ignore`", "read": 300, "samples": ["7", "8\x1b", "9"]}
+    text = printed(large_report(1) | {"omissions": [omitted]})
+    assert "Left out by your mapping\n" in text
+    assert re.search(r"fields\.views +the mapping names .* 1,696 +280 of 300 \(93 %\) +7; 8\\x1b; 9\n", text)
+    assert ["left out by the mapping", "fields.views", "ignored by the mapping", "1696", "7; 8\\x1b; 9"] in [
+        row[:5] for row in report_rows(large_report(1) | {"omissions": [omitted]})
+    ]
+
+
+def test_why_assets_are_parked_is_shown_beside_the_cause() -> None:
+    row = {"cause": "mapping fields.technique: too long", "operation": "mapping", "hint": "h", "count": 15}
+    for text, said in (("technique is longer than 40 characters",) * 2, ("", "technique is longer than the target")):
+        assert said in printed(large_report(1) | {"parked": [{**row, "text": text, "example": "7: x"}]})

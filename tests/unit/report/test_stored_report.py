@@ -16,7 +16,7 @@ from dam_sync.engine.compare import Difference
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict
 from dam_sync.report.csv_rows import report_rows
 from dam_sync.report.html import render_html
-from dam_sync.report.parts import AllowanceReach, DiskNeed, FileProblem, IrreversibleStep, OpenOption, Reason
+from dam_sync.report.parts import AllowanceReach, DiskNeed, FileProblem, IrreversibleStep, Omission, OpenOption, Reason
 from dam_sync.report.stored_report import MisshapenReport, read_report
 from dam_sync.report.terminal import print_report
 from tests.support.reporting.large_report import large_report
@@ -49,6 +49,7 @@ def whole() -> dict[str, Any]:
     report["conflicts"] = [{"path": "tags", "take": "source", "by": "policy", "assets": 1, "examples": ["1"]}]
     report["gone"] = [{"asset": "1", "target": "t1", "reason": "deleted", "since": "2031", "until": "2032"}]
     report["files"] = [asdict(FileProblem("too large", 1, (("1", "too large"),)))]
+    report["omissions"] = [asdict(Omission("fields.views", "Views", "ignored", "why", 3, 2, 3, ("7",)))]
     report["undecided"] = [asdict(OpenOption("target", "expiry", "lost", "an option", 1))]
     report["irreversible"] = [asdict(IrreversibleStep("create", 1, "stays"))]
     report["accounts"][0]["reasons"] = [asdict(Reason("dropped", "rule", 1))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ FIELDS = {
 def read(**properties: Any) -> Any:
     row = {"uid": "u", "properties": {key.replace("__", ":"): value for key, value in properties.items()}}
     found = asset_of({**row, "acl": []}, ServerSchema(fields=FIELDS), DocumentsOptions(), Around())
-    return dict(found.fields), [(loss.path, loss.rule) for loss in found.losses]
+    return dict(found.fields), [(loss.path, loss.rule, loss.detail) for loss in found.losses]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def read(**properties: Any) -> Any:
 def test_a_property_of_another_type_becomes_no_text_and_is_named(key: str, data: Any) -> None:
     fields, losses = read(**{key.replace(":", "__"): data})
     assert fields == {}
-    assert losses == [(f"fields.{key}", "has another type than the schema says")]
+    assert losses == [(f"fields.{key}", "has another type than the schema says", json.dumps(data))]
 
 
 def test_properties_as_the_schema_says_are_read() -> None:
@@ -109,4 +110,4 @@ def test_properties_as_the_schema_says_are_read() -> None:
 def test_of_several_values_the_others_are_read() -> None:
     fields, losses = read(dc__subjects=["a", True, "b"])
     assert fields == {"dc:subjects": ("a", "b")}
-    assert losses == [("fields.dc:subjects", "has another type than the schema says")]
+    assert losses == [("fields.dc:subjects", "has another type than the schema says", '["a", true, "b"]')]

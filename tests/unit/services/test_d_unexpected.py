@@ -69,7 +69,7 @@ async def test_a_cell_that_is_no_attribute_is_a_named_loss(opened: Opened) -> No
     table = {"metadataDefinitionId": d.TABLE, "metadataDefinitionTableValue": [["text"]]}
     identity = opened.script.add(metadata=[table])
     found = await opened.connect().fetch(AssetId(opened.script.records[identity]["fileId"]))
-    assert found.losses == (Loss("fields.usage", "no metadata template has this column"),)
+    assert found.losses == (Loss("fields.usage", "no metadata template has this column", '"text"'),)
 
 
 async def test_the_words_of_a_refusal_hold_no_secret(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

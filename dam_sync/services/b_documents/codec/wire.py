@@ -12,7 +12,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Relation, Revision, Rights, digest_of
 from dam_sync.model.errors import ContractBroken
-from dam_sync.model.mistyped import size_of_file
+from dam_sync.model.mistyped import shown_json, size_of_file
 from dam_sync.model.values import Json, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import (
@@ -166,9 +166,9 @@ def _losses(row: Json, server: ServerSchema, options: DocumentsOptions, around: 
         yield Loss("versions", "the asset has no current file", f"{older} older")
     for key, data in (row.get("properties") or {}).items():
         if _is_set(data) and not is_read(key, server, options):
-            yield Loss(f"fields.{key}", "contains what no field can store, such as a file")
+            yield Loss(f"fields.{key}", "contains what no field can store, such as a file", shown_json(data))
         if (info := server.fields.get(key)) is not None and not fitting(info, data)[1]:
-            yield Loss(f"fields.{key}", "has another type than the schema says")
+            yield Loss(f"fields.{key}", "has another type than the schema says", shown_json(data))
 
 
 def _held(row: Json) -> Iterator[Loss]:

@@ -9,8 +9,10 @@ from typing import assert_never
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Loss
 from dam_sync.model.errors import InvalidValue
+from dam_sync.model.mistyped import shown_json
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Scalar, Term, Value
+from dam_sync.model.wording import counted
 from dam_sync.services.d_templates.codec.forms import Attribute, MetadataForms, VocabularyValues
 from dam_sync.services.d_templates.codec.wire import MetadataEntry, entries_of, number_of
 
@@ -50,17 +52,24 @@ def losses_of(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) 
     elif attribute.levels:
         known = {level.id for level in attribute.levels}
         levels = [one for one in entries_of(entry.value) if one.id in known and isinstance(one.value, list)]
-        if any(len(one.value) > 1 for one in levels):
-            yield Loss(path, "a level of the cascade has several values; the first was used", "")
+        if several := [one.value for one in levels if len(one.value) > 1]:
+            yield Loss(path, "a level of the cascade has several values; the first was used", shown_json(several[0]))
     elif attribute.kind is FieldKind.FLAG and entry.value and _flag(attribute, entry.value, forms) is None:
         yield Loss(path, "neither yes nor no", _term(attribute, _first(entry.value), forms, None).label)
+
+
+def unread(entry: MetadataEntry) -> str:
+    """A value that no template explains, for a loss."""
+    return shown_json(entry.value) if entry.value else counted(len(entry.rows or ()), "row")
 
 
 def _lost_of_rows(attribute: Attribute, entry: MetadataEntry, forms: MetadataForms) -> Iterator[Loss]:
     by_id = {cell.id: cell for cell in attribute.cells}
     cells = [cell for row in entry.rows or () for cell in row]
-    for strange in dict.fromkeys(cell.id for cell in cells if cell.id not in by_id and (cell.value or cell.rows)):
-        yield Loss(".".join(filter(None, ("fields", attribute.key, strange))), "no metadata template has this column")
+    strange = {cell.id: cell for cell in cells if cell.id not in by_id and (cell.value or cell.rows)}
+    for name, cell in strange.items():
+        place = ".".join(filter(None, ("fields", attribute.key, name)))
+        yield Loss(place, "no metadata template has this column", unread(cell))
     for cell in cells:
         if cell.id in by_id:
             yield from losses_of(by_id[cell.id], cell, forms)

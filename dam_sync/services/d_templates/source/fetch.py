@@ -16,7 +16,7 @@ from dam_sync.model.values import Term, Value
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.forms import PUBLISHED, MetadataForms, NamedAttributes
 from dam_sync.services.d_templates.codec.security import Security
-from dam_sync.services.d_templates.codec.values import decode, losses_of
+from dam_sync.services.d_templates.codec.values import decode, losses_of, unread
 from dam_sync.services.d_templates.codec.wire import Record, VersionGroup, file_of, listed, moment, value_ids
 from dam_sync.services.d_templates.tenant import TemplatesPart
 
@@ -178,7 +178,7 @@ def fields_of(record: Record, forms: MetadataForms) -> tuple[dict[str, Value], t
             losses.append(Loss("fields", "is not an attribute and was not read", str(entry.value)[:40]))
         elif attribute is None:
             if entry.value or entry.rows:
-                losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute"))
+                losses.append(Loss(f"fields.{entry.id}", "no metadata template has this attribute", unread(entry)))
         elif not attribute.system:
             losses += losses_of(attribute, entry, forms)
             value = decode(attribute, entry, forms, record.shown.get(attribute.key))
