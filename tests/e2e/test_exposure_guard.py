@@ -143,7 +143,7 @@ def moved(folder: Path, **more: Any) -> Iterator[Small]:
         yield made
 
 
-def test_the_names_that_a_closed_asset_brings_into_lists_of_the_target_are_told(tmp_path: Path) -> None:
+def test_the_names_that_a_closed_asset_brings_into_lists_of_the_target_are_reported(tmp_path: Path) -> None:
     with small(tmp_path, [*photos(2), archived(3)], target=CLOSING) as job:
         job.accept(f"{ARCHIVED}: close")
         plan = job.ran("plan", "--json", "--no-progress", code=0).data

@@ -70,6 +70,6 @@ async def test_both_urls_are_named_where_an_error_does_not_say_which_one_was_cal
     assert one.message.startswith(f"target.base_url: {ROOT} responds, but not like e_profiles")
 
 
-async def test_a_host_that_is_not_there_is_named_by_its_key() -> None:
+async def test_a_host_that_does_not_respond_is_named_by_its_key() -> None:
     with pytest.raises(Transient, match=r"target\.tenant_url: 127\.0\.0\.1: port"):
         await refuse_unreachable(f"http://127.0.0.1:{free_port()}", "target", "tenant_url")

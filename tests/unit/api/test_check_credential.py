@@ -1,4 +1,4 @@
-"""`check` names the user of a service, no credential where a service takes none, and every secret that is not there."""
+"""`check` names the user of a service, no credential where a service takes none, and every secret that is missing."""
 
 from __future__ import annotations
 
