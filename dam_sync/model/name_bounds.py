@@ -49,22 +49,22 @@ def refuse_unbounded(asset: Asset) -> None:
 def within_bounds(asset: Asset) -> Asset:
     """The asset without terms, tags, placements and fields that are longer or more than the bounds, each a named
     loss."""
-    cut = _Cut()
+    bounded = _BoundedNames()
     fields = {
         key: kept
         for key, value in asset.fields.items()
-        if cut.takes_key(key) and ((kept := cut.value(key, value)) != () or value == ())
+        if bounded.takes_key(key) and ((kept := bounded.value(key, value)) != () or value == ())
     }
-    tags = frozenset(cut.names("tags", asset.tags))
-    machine = frozenset(cut.names("tags", asset.machine_tags))
-    places = frozenset(cut.places(asset.placements))
-    if not cut.losses:
+    tags = frozenset(bounded.names("tags", asset.tags))
+    machine = frozenset(bounded.names("tags", asset.machine_tags))
+    places = frozenset(bounded.places(asset.placements))
+    if not bounded.losses:
         return asset
-    losses = (*asset.losses, *cut.losses)
+    losses = (*asset.losses, *bounded.losses)
     return replace(asset, fields=fields, tags=tags, machine_tags=machine, placements=places, losses=losses)
 
 
-class _Cut:
+class _BoundedNames:
     """What is left out."""
 
     def __init__(self) -> None:

@@ -34,7 +34,7 @@ class ProgressLine:
         self._lock = RLock()
         self._drawn = False
         self._thread: Thread | None = None
-        self._told = ToldWaits()
+        self._reported = ReportedWaits()
 
     def start(self) -> None:
         """Start showing the line."""
@@ -60,7 +60,7 @@ class ProgressLine:
         looks, waited = 0, False
         while not self._ended.wait(self._live_seconds):
             state, looks = self._snapshot(), looks + 1
-            if not (self._enabled and self._live) and (text := self._told.due(state, self._live_seconds)):
+            if not (self._enabled and self._live) and (text := self._reported.due(state, self._live_seconds)):
                 self._write(text, live=False)
             if not self._enabled:
                 continue
@@ -98,7 +98,7 @@ class ProgressLine:
             self._drawn = False
 
 
-class ToldWaits:
+class ReportedWaits:
     """When to say in a line of its own what is waited for: at growing intervals, as long as nothing is completed."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dam_sync.api.running import snapshots
 from dam_sync.model.run_options import MOVING, Progress, RunOptions
-from dam_sync.report.progress import ERASE, MOST_WAIT_SECONDS, WAIT_SECONDS, ProgressLine, ToldWaits, line
+from dam_sync.report.progress import ERASE, MOST_WAIT_SECONDS, WAIT_SECONDS, ProgressLine, ReportedWaits, line
 from tests.support.stepped_clock import SteppedClock
 
 STATE = {
@@ -85,7 +85,7 @@ def test_a_snapshot_has_the_longest_wait() -> None:
 
 
 def test_a_line_of_its_own_comes_after_twenty_seconds_and_then_ever_later() -> None:
-    told = ToldWaits()
+    told = ReportedWaits()
     states = [(second, {**STATE, "waiting": {**WAITING, "seconds": float(second)}}) for second in range(1, 2_000)]
     at = [second for second, state in states if told.due(state, 1.0)]
     assert at[0] == WAIT_SECONDS
@@ -94,7 +94,7 @@ def test_a_line_of_its_own_comes_after_twenty_seconds_and_then_ever_later() -> N
 
 
 def test_lines_about_waits_come_soon_again_once_something_was_completed() -> None:
-    told, at = ToldWaits(), []
+    told, at = ReportedWaits(), []
     for second in range(1, 200):
         state = {**STATE, "done": 1 + second // 100, "waiting": {**WAITING, "seconds": 60.0}}
         if told.due(state, 1.0):
@@ -102,7 +102,7 @@ def test_lines_about_waits_come_soon_again_once_something_was_completed() -> Non
     assert at == [1, 41, 100, 140]
 
 
-def test_without_progress_only_waits_are_told() -> None:
+def test_without_progress_only_waits_are_reported() -> None:
     stream, waiting = Terminal(), {**STATE, "waiting": WAITING}
     shown = ProgressLine(lambda: waiting, enabled=False, stream=stream, live_seconds=0.01)
     shown.start()
