@@ -6,7 +6,7 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,11 +24,11 @@ from dam_sync.api.bootstrap import (
     reading_of_job,
     refuse_unwritten,
 )
-from dam_sync.api.check_exposure import about_set_aside, gate_of, links_of_job
+from dam_sync.api.check_result import CheckedSides, CheckResult
+from dam_sync.api.check_sample import about_assets
 from dam_sync.api.job_file import job_of
-from dam_sync.api.preview import Preview, preview_of
 from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
-from dam_sync.api.service_notes import ServiceNote, notes_about
+from dam_sync.api.service_notes import notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
 from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
@@ -36,39 +36,34 @@ from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM, may_wait, resolve_secret, slips_in
 from dam_sync.config.side import SideConfig
-from dam_sync.engine.decide import Policy
-from dam_sync.engine.fitness import Fitness
 from dam_sync.engine.guards.changed_rows import ROWS_HINT, about_changed_rows
 from dam_sync.engine.guards.copies import FirstLook
 from dam_sync.engine.guards.mass_deletion import NOTHING_HINT, NOTHING_SEEN
 from dam_sync.engine.guards.one_library import HINT, POSSIBLE_HINT, overlap_between, overlap_by_ip_address
 from dam_sync.mapping.compile import compile_reading
-from dam_sync.mapping.crosswalk import Crosswalk, groups_written, run_tests
+from dam_sync.mapping.crosswalk import groups_written, run_tests
 from dam_sync.mapping.document import refuse_faulty
 from dam_sync.mapping.results import ValueOutcome
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.asset import path_text
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.connector import Connector
-from dam_sync.model.diagnostic import Diagnostic, nearest
+from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import (
     ConfigError,
     DamSyncError,
     Denied,
     MappingError,
     NotFound,
-    Rejected,
     SafetyStop,
     Transient,
 )
 from dam_sync.model.probed import Account, undecided
 from dam_sync.model.run_options import RunOptions
-from dam_sync.model.safe_text import shown_name
-from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
-from dam_sync.model.wording import against_ours, agreed, bytes_text, counted, the_first
+from dam_sync.model.wording import against_ours, bytes_text, counted
 from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.services import discover
 from dam_sync.transfer.content import MemoryBudget
@@ -76,59 +71,6 @@ from dam_sync.transfer.content import MemoryBudget
 LEAST_FREE = 1_000_000_000
 BOTH = "source and target"
 CONTAINERS = 5_000  # containers of the source searched for those that the mapping selects
-SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """One line of a check. An exit code above 0 makes it a fault; `warns`: to be reviewed before anything moves."""
-
-    subject: str
-    message: str
-    hint: str = ""
-    exit_code: int = 0
-    warns: bool = False
-    file: str = ""
-    line: int = 0
-    column: int = 0
-
-    @classmethod
-    def of(cls, subject: str, error: DamSyncError) -> Iterator[CheckResult]:
-        """One result, or one for each diagnostic. An error that would park an asset in a run counts as a configuration
-        error here."""
-        diagnostics: tuple[Diagnostic, ...] = getattr(error, "diagnostics", ())
-        for each in diagnostics:
-            message = f"{each.where}: {each.message}"
-            yield cls(subject, message, each.hint, error.exit_code, file=each.file, line=each.line, column=each.column)
-        if not diagnostics:
-            code = ConfigError.exit_code if error.exit_code == Rejected.exit_code else error.exit_code
-            yield cls(subject, str(error), error.hint, code)
-
-    @classmethod
-    def noted(cls, note: ServiceNote) -> CheckResult:
-        """What a service, or the comparison of two, says."""
-        return cls(note.subject, note.text, note.hint, warns=note.warns)
-
-    @property
-    def mark(self) -> str:
-        """`OK`, `WARN` or `FAULT`."""
-        return "FAULT" if self.exit_code else "WARN" if self.warns else "OK"
-
-    def as_json(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {"mark": self.mark, **asdict(self), "ok": not self.exit_code}
-
-
-@dataclass(slots=True)
-class CheckedSides:
-    """The services that responded, with their schemas, and the compiled mapping if there is one."""
-
-    services: dict[str, tuple[Service, Schema]] = field(default_factory=dict)
-    accounts: dict[str, Account] = field(default_factory=dict)
-    crosswalk: Crosswalk | None = None
-    linked: bool = False  # whether the state has links
-    lookup: bool = True  # whether hosts may be looked up
-    options: RunOptions = field(default_factory=RunOptions)
 
 
 async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -> list[CheckResult]:
@@ -157,7 +99,7 @@ async def check_job(path: Path | JobConfig, options: RunOptions | None = None) -
             _about_groups,
             _about_lacking,
             _about_containers,
-            _about_assets,
+            about_assets,
         ):
             options.progress.phase = "testing the mapping on a few assets"
             try:
@@ -384,76 +326,6 @@ async def _about_containers(job: JobConfig, sides: CheckedSides) -> AsyncIterato
         text = path_text(path)
         hint = nearest(text, paths) or "correct `select.containers`"
         yield CheckResult("mapping", f"select.containers: the source has no {text}", hint, MappingError.exit_code)
-
-
-async def _about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[CheckResult]:
-    """What would happen to the first assets of the source."""
-    if sides.crosswalk is None:
-        return
-    source, (target, schema) = sides.services["source"][0], sides.services["target"]
-    gate = gate_of(job, source, target, schema, sides.options)
-    fitness = Fitness(schema, Policy(versions=job.policy.versions))
-    links_of = links_of_job(job, sides.options, linked=sides.linked)
-    found = await preview_of(source, gate, sides.crosswalk, fitness, links_of)
-    if sides.crosswalk.about_unread:
-        yield _unread_result(sides.crosswalk, found)
-    if not found.taken:
-        if found.left_out:
-            hint = "check `select` in the mapping file"
-            yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
-        return
-    if found.set_aside:
-        yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
-    if found.parked or not found.set_aside:
-        yield _preview_result(found)
-    if found.dropped:
-        yield _dropped_result(found)
-
-
-_MAPPED = "correct the named lines of the mapping file, or the values at the source"
-
-
-def _is_mapped(cause: str) -> bool:
-    return cause.startswith("mapping ")
-
-
-def _preview_result(found: Preview) -> CheckResult:
-    if not found.parked:
-        return CheckResult("assets", f"{the_first(found.taken, 'asset')} can be written")
-    causes = found.causes.most_common(SHOWN)
-    words = "; ".join(f"{cause} ({number}): {found.examples[cause]}" for cause, number in causes)
-    hint = "; ".join(dict.fromkeys(_MAPPED if _is_mapped(cause) else found.hints[cause] for cause, _ in causes))
-    if found.parked == found.taken:
-        text = f"every one of {the_first(found.taken, 'asset')} would be parked: {words}"
-        return CheckResult("assets", text, hint, MappingError.exit_code)
-    return CheckResult(
-        "assets", f"{found.parked} of the first {found.taken} would be parked: {words}", hint, warns=True
-    )
-
-
-def _unread_result(crosswalk: Crosswalk, found: Preview) -> CheckResult:
-    """Fields of the source that no line reads: those that have values are lost if that is not meant."""
-    if not found.unread:
-        return CheckResult("mapping", crosswalk.about_unread)
-    shares = [
-        f"{shown_name(key)} ({number:,} of {found.taken:,})"
-        for key, number in sorted(found.unread.items(), key=lambda one: (-one[1], one[0]))
-    ]
-    fields = counted(len(shares), "field of the source", "fields of the source")
-    has, is_ = agreed(len(shares), "has", "have"), agreed(len(shares), "is", "are")
-    text = f"{fields} {is_} read by no line and {has} values in {the_first(found.taken, 'asset')}: {', '.join(shares)}"
-    hint = "write lines for what you need in the mapping file, and name the others in its `ignore`"
-    return CheckResult("mapping", text, hint, warns=True)
-
-
-def _dropped_result(found: Preview) -> CheckResult:
-    """Values that lines with `on_error: drop` would lose."""
-    worst = found.dropped.most_common(SHOWN)
-    words = [f"{path} of {counted(number, 'asset')} ({found.detail[path, rule]})" for (path, rule), number in worst]
-    more = len(found.dropped) - len(worst)
-    text = f"of {the_first(found.taken, 'asset')}, values would be dropped: {'; '.join(words)}"
-    hint = "let the lines of the mapping file read these values, for example by more formats in `in` of a date"
-    return CheckResult("values", f"{text}; and {more:,} more" if more else text, hint, warns=True)
 
 
 def disk_result(state: Path, usage: Callable[[Path], Any] = shutil.disk_usage) -> CheckResult:

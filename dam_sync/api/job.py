@@ -24,7 +24,7 @@ from dam_sync.services import discover
 
 if TYPE_CHECKING:
     from dam_sync.api.adopt import Adoption
-    from dam_sync.api.check import CheckResult
+    from dam_sync.api.check_result import CheckResult
     from dam_sync.api.conflicts import ConflictRequest
     from dam_sync.api.emulation.rehearsal import Rehearsal, RehearsalReport
     from dam_sync.model.inventory import Inventory

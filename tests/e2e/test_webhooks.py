@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from dam_sync.api.check import CheckResult, check_job
+from dam_sync.api.check import check_job
+from dam_sync.api.check_result import CheckResult
 from dam_sync.watch.watcher import Watcher
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import moved

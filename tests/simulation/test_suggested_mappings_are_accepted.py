@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.check import CheckResult, check_job
+from dam_sync.api.check import check_job
+from dam_sync.api.check_result import CheckResult
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.api.mapping_tools.check import check_mapping
 from dam_sync.api.mapping_tools.suggest import SuggestedMapping, suggest_mapping

@@ -21,6 +21,13 @@ from dam_sync.model.waits import INDEX, PROCESSED, sleep_for
 from dam_sync.model.write_record import note_version
 from dam_sync.services.e_profiles import facts
 from dam_sync.services.e_profiles.api import query
+from dam_sync.services.e_profiles.api.refusals import (
+    name_taken,
+    null_released,
+    released_at_once,
+    unavailable,
+    without_effect,
+)
 from dam_sync.services.e_profiles.api.trash import STATE, is_trashed, purged, to_trash
 from dam_sync.services.e_profiles.codec import security, wire
 from dam_sync.services.e_profiles.codec.security import UploadPlan, forms_of_security, has_content
@@ -57,7 +64,7 @@ class ProfilesTarget(ProfilesPart):
                 hint="create a profile there that does not release automatically, or name one in `closed_profile`",
             )
         if (taken := await journal.get(TAKEN)) and taken["filename"] == draft.filename:
-            raise _name_taken(taken["asset"])
+            raise name_taken(taken["asset"])
         form = UploadForm(plan.profile, draft.filename, wire.upload_metadata(draft, tenant))
         unseen = self._unseen_form(draft, plan)
         async with self.proven.first_use(unseen) if unseen else nullcontext():
@@ -94,11 +101,11 @@ class ProfilesTarget(ProfilesPart):
         except NotFound:
             if not unseen:
                 raise
-            raise self.proven.harmful(unseen, partial(_unavailable, unseen)) from None
+            raise self.proven.harmful(unseen, partial(unavailable, unseen)) from None
         if not row:
             await note_fact(journal, TAKEN, {"filename": draft.filename, "asset": made})
             await journal.discard(UPLOAD, "chunks:*")
-            raise _name_taken(made)
+            raise name_taken(made)
         if unseen:
             await self._refuse_released(made, row, unseen)
         return True
@@ -130,7 +137,7 @@ class ProfilesTarget(ProfilesPart):
             self.proven.prove(unseen)
             return
         await self._send_security(made, {security.RELEASE: None})
-        raise self.proven.harmful(unseen, partial(_released_at_once, unseen))
+        raise self.proven.harmful(unseen, partial(released_at_once, unseen))
 
     async def _security_of(self, asset: AssetId) -> Json:
         path = wire.asset_path(asset, "security")
@@ -269,7 +276,7 @@ class ProfilesTarget(ProfilesPart):
             except SafetyStop:
                 raise self.proven.harmful(facts.TRASH, partial(purged, asset)) from None
         if not shown:
-            raise _without_effect("the asset is not in the trash after its removal", asset, facts.TRASH)
+            raise without_effect("the asset is not in the trash after its removal", asset, facts.TRASH)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
@@ -380,12 +387,12 @@ class ProfilesTarget(ProfilesPart):
                 shown = security.is_cleared(await self._security_of(asset), name)
             if shown and form == facts.HIDING and row.get("released_and_not_expired") is True:
                 await self._send_security(asset, {name: security.second_text(facts.FAR_RELEASE)})
-                raise self.proven.harmful(form, _null_released)
+                raise self.proven.harmful(form, null_released)
             return bool(shown)
 
         if not await self.proven.holds(form, cleared):
             what = f"the asset still has {security.NAMED[name]} after it was removed, or does not show that it has none"
-            raise _without_effect(what, asset, facts.PUT_SECURITY)
+            raise without_effect(what, asset, facts.PUT_SECURITY)
 
     async def _send_security(self, asset: AssetId, body: Json) -> None:
         await self._put(facts.PUT_SECURITY, asset, "security", body, tuple(body))
@@ -416,7 +423,7 @@ class ProfilesTarget(ProfilesPart):
 
         if not await self.proven.holds(operation, changed):
             what = "the call for tags succeeded but had no effect, or the asset does not show its tags"
-            raise _without_effect(what, asset, operation)
+            raise without_effect(what, asset, operation)
         return True
 
     async def _is_found_by(self, row: Json, tags: set[str]) -> bool:
@@ -444,59 +451,3 @@ async def _not_ours(journal: Journal) -> Json:
     """The asset that earlier uploads are not to be completed in: given up for its file, or one of others."""
     taken = await journal.get(TAKEN)
     return taken["asset"] if taken else await journal.get(GIVEN_UP)
-
-
-def _name_taken(asset: AssetId) -> Conflict:
-    return Conflict(
-        f"the upload became a version of asset {asset}, which has the same file name",
-        asset=asset,
-        operation=facts.UPLOAD,
-        code="name taken",
-        hint="have the version before it restored there, and give the file another name at the source or by the "
-        "mapping; then `errors JOB --retry`",
-    )
-
-
-def _released_at_once(unseen: str) -> Rejected:
-    profile = unseen.rpartition(" by ")[2]
-    return Rejected(
-        f"what is uploaded through the profile {profile!r} is released at once, or does not show whether it is, though "
-        "nobody may see it: the first asset was hidden a moment later, and no more are uploaded through it",
-        operation=facts.UPLOAD,
-        code="released at once",
-        hint="let an administrator take the automatic release out of that profile, or name another one in "
-        "`closed_profile`; then `errors JOB --retry`",
-    )
-
-
-def _unavailable(unseen: str) -> Rejected:
-    profile = unseen.rpartition(" by ")[2]
-    return Rejected(
-        f"what is uploaded through the profile {profile!r} cannot be read afterwards, so that its rights cannot be "
-        "written: nobody sees it, and no more is uploaded through it",
-        operation=facts.UPLOAD,
-        code="unavailable",
-        hint="name a profile that does not release by itself in `closed_profile`; then `errors JOB --retry`",
-    )
-
-
-def _null_released() -> SafetyStop:
-    return SafetyStop(
-        "an asset without a release date is released here, so that taking the date away shows it: the first one got a "
-        "release date far in the future instead, and no other is hidden",
-        operation=facts.PUT_SECURITY,
-        code="changes-more",
-        hint="ask the service's support how assets are hidden at this tenant; until then leave closed assets out by "
-        "`select` in the mapping",
-    )
-
-
-def _without_effect(message: str, asset: AssetId, operation: str) -> Rejected:
-    return Rejected(
-        message,
-        asset=asset,
-        operation=operation,
-        code="no effect",
-        hint="the form of this call is undocumented, and this tenant expects another: please report it; "
-        "`dam-sync help e_profiles` lists the assumed writes",
-    )
