@@ -20,7 +20,7 @@ from tests.support.virtual.two_tenants import ACCEPTED, TwoTenants, moved
 from tests.support.virtual.universe import job_of
 
 B = "b_documents"
-OTHERS = [kind for kind in emulated_kinds() if kind != B]
+OTHERS = [kind for kind in sorted(emulated_kinds()) if kind != B]
 WITH_B = [*((kind, B) for kind in OTHERS), *((B, kind) for kind in OTHERS), (B, B)]
 PAIRS = list(dict.fromkeys([*WITH_B, *(pair for pair in pairs(2) if FOLDER not in pair)]))
 ASSETS = 2
