@@ -41,6 +41,7 @@ ORDER = (
     "api",
     "adding-a-service",
     "design",
+    "decisions",
     "testing",
     "glossary",
 )
