@@ -325,6 +325,11 @@ ASSUMPTIONS = (
     Assumption(
         32, "opt-in behaviors are listed with name and description, and a requested one that is not has no effect", "10"
     ),
+    Assumption(
+        33,
+        "an asset that has a date and no group is there for users with all rights, who can write its rights",
+        "6.5",
+    ),
 )
 
 ASSUMED_WRITES = (
