@@ -47,6 +47,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _Jumping()
         super().__init__(self._jumping)
+        self._clock_resolution = 1e-6  # after half a year of seconds, one of a nanosecond is lost in rounding
 
     def time(self) -> float:
         """Seconds since this world began."""
