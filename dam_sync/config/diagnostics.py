@@ -120,7 +120,7 @@ def diagnostics_of(written: SourceMap, errors: Iterable[Mapping[str, Json]], sch
 
 def _no_text(written: SourceMap, place: KeyPath, error: Mapping[str, Json]) -> Diagnostic:
     found = _at(written.data, place)
-    if found is None:
+    if found is None and _is_there(written.data, place):
         return written.diagnostic(place, "is empty", "write a value, or remove the key")
     return written.diagnostic(place, error_text(error), "" if isinstance(found, dict | list) else "put it in quotes")
 
@@ -202,6 +202,12 @@ def _at(data: Json, place: KeyPath) -> Json:
     for part in place:
         data = _child(data, part)
     return data
+
+
+def _is_there(data: Json, place: KeyPath) -> bool:
+    """Whether the file has this key itself: a model may have made the place of a shorter form."""
+    above = _at(data, place[:-1]) if place else None
+    return isinstance(above, dict) and place[-1] in above
 
 
 def _child(data: Json, part: str | int) -> Json:

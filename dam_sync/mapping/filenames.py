@@ -8,7 +8,7 @@ import unicodedata
 from dam_sync.model.naming import parted
 from dam_sync.model.unicode_forms import CharacterTable, nfc
 
-SEPARATORS = re.compile(r'[/\\:*?"<>|]')
+SEPARATORS = str.maketrans(dict.fromkeys('/\\:*?"<>|', "_"))
 DOTS = re.compile(r"\.{2,}")
 BLANKS = re.compile(r"\s+")
 RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
@@ -32,7 +32,7 @@ def safe_name(name: str, most: int) -> str:
 def _cleaned(name: str) -> str:
     text = nfc(name)
     text = text.translate(_VISIBLE)
-    text = BLANKS.sub(" ", SEPARATORS.sub("_", text))
+    text = BLANKS.sub(" ", text.translate(SEPARATORS))
     text = DOTS.sub(".", text).strip(" ").rstrip(". ")
     if not text:
         return NAMELESS

@@ -17,7 +17,6 @@ from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.wording import path_hint
 
 LARGEST_TABLE = 50_000_000  # bytes
-SHOWN = 6  # columns that an error names
 
 
 class TableFault(ValueError):
@@ -109,10 +108,7 @@ def _unreadable(error: OSError | ValueError) -> str:
 def _check_columns(known: Sequence[str], name: str, columns: Sequence[str]) -> None:
     for column in columns:
         if column not in known:
-            there = ", ".join(known[:SHOWN]) or "nothing"
-            raise TableFault(
-                f"{name} has no column {column} in its first line, which has {there}; add it, or name the right one"
-            )
+            raise TableFault(f"{name} has no column {column} in its first line; add it, or name the right one")
 
 
 def _rows(reader: Records, path: Path, key: str, value: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from functools import cache
 
 ESCAPE = "\\"
 BETWEEN = " / "
+PIECE = 4096  # characters
 _SLASHES = re.compile("(?<= )/+(?= )")
 
 
@@ -42,7 +43,10 @@ def parted(text: str, separator: str, at_most: int = 0) -> list[str]:
 def spaced(names: Iterable[str]) -> str:
     """The names with ` / ` between them, as one name that people read: there is no way back. Slashes of a name that
     would be taken for a separator get one more: `b / c` alone is `b // c`, so that it is not `b` and `c`."""
-    return BETWEEN.join(_SLASHES.sub(r"\g<0>/", f" {name} ")[1:-1] for name in names)
+    parts = tuple(names)
+    if not any("/" in name for name in parts):
+        return BETWEEN.join(parts)
+    return BETWEEN.join(_SLASHES.sub(r"\g<0>/", f" {name} ")[1:-1] for name in parts)
 
 
 def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list[str]:
@@ -53,11 +57,25 @@ def _parts(text: str, separator: str, separators: str, at_most: int = 0) -> list
         return [text]
     for mark in marks.finditer(text):
         if mark[0] == separator:
-            found.append(marks.sub(_meant, text[start : mark.start()]))
+            found.append(_read(marks, text[start : mark.start()]))
             start = mark.end()
             if at_most and len(found) == at_most - 1:
                 return [*found, text[start:]]
-    return [*found, marks.sub(_meant, text[start:])]
+    return [*found, _read(marks, text[start:])]
+
+
+def _read(marks: re.Pattern[str], text: str) -> str:
+    """The text without what escapes. Long ones in pieces, because a substitution keeps all parts of a text at once."""
+    if len(text) <= PIECE:
+        return marks.sub(_meant, text)
+    pieces, start = list[str](), 0
+    while start < len(text):
+        piece = text[start : start + PIECE]
+        if (len(piece) - len(piece.rstrip(ESCAPE))) % 2:  # it would end within an escaped character
+            piece = text[start : start + len(piece) + 1]
+        pieces.append(marks.sub(_meant, piece))
+        start += len(piece)
+    return "".join(pieces)
 
 
 @cache

@@ -37,8 +37,8 @@ def _exposure(report: Report) -> Iterator[ReportedRisk]:
             fate = f"would be visible to more people ({meaning}): held back until you decide"
         else:
             fate = f"{are} visible to more people ({meaning}), as the job accepts"
-        remedy = f". {row['remedy']}" * bool(held and row.get("remedy"))
-        text = f"{counted(number, 'asset')} {fate}{remedy}"
+        remedy = row.get("remedy") if held else None
+        text = f"{counted(number, 'asset')} {fate}{f'. {remedy}' if remedy else ''}"
         yield ReportedRisk(HIGH if held else MEDIUM, "exposure", text, number)
 
 

@@ -114,7 +114,7 @@ def test_where_a_number_a_flag_or_a_date_belongs_it_is_one(
         ("note: {from: 10}", "should be text; put it in quotes"),
         (
             "note: {from: id, pipe: [{lookup: c}]}\nlookups: {c: {values: {a: null}}}",
-            "should be text; put it in quotes",
+            "is empty; write a value",
         ),
     ],
 )

@@ -148,7 +148,7 @@ def test_at_eighty_columns_the_time_left_and_the_parked_assets_are_seen(monkeypa
     state |= {"left": "2 h 5 min", "source_calls": 8_123}
     stream = Terminal()
     shown = ProgressLine(lambda: state, enabled=True, stream=stream)
-    shown._draw(shown._fitting(state))
+    shown._draw(shown._fitting(state), live=True)
     text = stream.getvalue().removeprefix(ERASE)
     assert text.startswith("moving assets · 7,500 of 12,000 assets · 2 h 5 min left · 12 parked · 7.1 MB ·")
     assert len(text) == 79

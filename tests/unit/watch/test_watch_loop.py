@@ -302,7 +302,7 @@ def test_all_job_files_are_checked_before_anything_runs(universe: Universe, tmp_
     paths = [good, write(tmp_path, "{every: 1x}", name="one"), write(tmp_path, "{cron: x}", name="two")]
     with pytest.raises(ConfigError) as caught:
         Watcher(paths, universe.options(), print)
-    assert [Path(each.file).name for each in caught.value.diagnostics] == ["one.yaml", "two.yaml"]
+    assert {Path(each.file).name for each in caught.value.diagnostics} == {"one.yaml", "two.yaml"}
     with pytest.raises(ConfigError, match="have the same state"):
         Watcher([good, good], universe.options(), print)
     good.write_text(good.read_text(encoding="utf-8").replace("schedule: {every: 1h}\n", ""), encoding="utf-8")

@@ -192,6 +192,9 @@ class Catalogue:
     def _read_on(self) -> None:
         assert self._handle is not None
         with os.fdopen(os.dup(self._handle), "rb") as file:
+            other = None if self._end else other_format(file.read(HEAD))
+            if other is not None:
+                raise ContractBroken(f"{self._path} {other.instead_of('a catalogue')}", hint=other.remedy)
             file.seek(self._end)
             while (line := file.readline(LONGEST_LINE)).endswith(b"\n"):
                 self._take(line)
@@ -204,9 +207,6 @@ class Catalogue:
         start, self._end, self._lines = self._end, self._end + len(line), self._lines + 1
         if not line.strip():
             return
-        other = other_format(line[:HEAD]) if not start else None
-        if other is not None:
-            raise ContractBroken(f"{self._path} {other.instead_of('a catalogue')}", hint=other.remedy)
         try:
             record = _record(line)
             kind = record["record"]
