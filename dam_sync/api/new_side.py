@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from dam_sync.config.diagnostics import SourceMap, source_map_of
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import REFERENCE, is_secret
-from dam_sync.config.side import EXAMPLES, SideCheck
+from dam_sync.config.side import EXAMPLES, SideCheck, usable
 from dam_sync.config.spelling import for_service
 from dam_sync.config.syntax import positioned
 from dam_sync.model.connector import Connector
@@ -133,7 +133,7 @@ class SideQuestions:
 
     def complete(self, given: NewSide) -> NewSide:
         """The side with everything that its connector needs. Raises ConfigError."""
-        about = {name: each.summary for name, each in self.connectors.items()}
+        about = {name: each.summary for name, each in usable(self.connectors)}
         question = Question(f"kind of the {self.role}", "kind=…", choices=about)
         kind = self._answer(given.kind, question, self._kind)
         connector, side = self.connectors[kind], replace(given, kind=kind)

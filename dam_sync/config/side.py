@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -104,6 +105,13 @@ def _config_error(error: ValidationError, key: str, given: Mapping[str, str]) ->
     return ConfigError("\n".join(lines))
 
 
+def usable(connectors: Mapping[str, Connector]) -> Iterator[tuple[str, Connector]]:
+    """Those that can be loaded: a broken package of another kind is none of this job's business."""
+    for name in connectors:
+        with suppress(ConfigError):
+            yield name, connectors[name]
+
+
 @dataclass(frozen=True, slots=True)
 class SideCheck:
     """Checks that depend on the connector of a side: auth methods, parameters, options, URLs."""
@@ -162,7 +170,7 @@ class SideCheck:
         flow = auth.get("flow") if isinstance(auth, dict) else None
         if not isinstance(flow, str) or flow in kind.auth:
             return []
-        others = {name: each for name, each in connectors.items() if flow in each.auth}
+        others = {name: each for name, each in usable(connectors) if flow in each.auth}
         sides = {name: replace(self, side={**self.side, "kind": name}) for name in others}
         fits = [name for name, side in sides.items() if not any(side._all(others))]
         two = bool(self.side.get("tenant_url"))
@@ -181,7 +189,7 @@ class SideCheck:
         self, auth: Mapping[str, Json], kind: Connector, connectors: Mapping[str, Connector]
     ) -> Iterator[Diagnostic]:
         flow = auth.get("flow")
-        others = [name for name, each in connectors.items() if flow in each.auth]
+        others = [name for name, each in usable(connectors) if flow in each.auth]
         if not kind.auth:
             yield self._at(("auth",), f"{kind.name} takes no credentials", "remove the key")
         elif isinstance(flow, str) and flow not in kind.auth:
@@ -230,7 +238,7 @@ class SideCheck:
         for error in _errors(kind.options, options) if kind is not None else ():
             key = str(error["loc"][0]) if error["loc"] else ""
             if error["type"] == "extra_forbidden" and kind is not None:
-                others = [name for name, each in connectors.items() if key in each.options.model_fields]
+                others = [name for name, each in usable(connectors) if key in each.options.model_fields]
                 more = f"; is `kind` right? {key} is an option of {', '.join(others)}" if others else ""
                 hint = nearest(key, kind.options.model_fields) or f"its options: dam-sync help {kind.name}{more}"
                 yield self._at(("options", key), f"{kind.name} has no option {key}", hint)
