@@ -20,6 +20,7 @@ class HeldAssets:
     def __init__(self, most: int = HELD_BYTES) -> None:
         self._most = most
         self._weights: dict[AssetId, int] = {}
+        self._held = 0  # their sum
         self._reading = 0
         self._expected = 0  # of an asset that is read now
         self._turn, self._freed = asyncio.Lock(), asyncio.Event()
@@ -27,7 +28,7 @@ class HeldAssets:
     @property
     def bytes(self) -> int:
         """Of what was read, and what is expected of those that are read now."""
-        return sum(self._weights.values()) + self._reading * self._expected
+        return self._held + self._reading * self._expected
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
@@ -46,10 +47,12 @@ class HeldAssets:
     def keep(self, name: AssetId, asset: Asset | None) -> None:
         """It was read, and is held under this name until `drop`."""
         weight = 0 if asset is None else weight_of(asset)
+        self._held += weight - self._weights.get(name, 0)
         self._weights[name] = weight
         self._expected = max(weight, self._expected // 2)
 
     def drop(self, name: AssetId) -> None:
         """It was written, parked or put back; safe to repeat."""
-        if self._weights.pop(name, 0):
+        if weight := self._weights.pop(name, 0):
+            self._held -= weight
             self._freed.set()
