@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 from dam_sync.engine.asset_labels import plain_text
-from dam_sync.engine.compare import differences, hidden_instead, with_everybody
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, fresh_versions, kept_versions
+from dam_sync.engine.differences import differences, hidden_instead, with_everybody
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.files import pair_files

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from dam_sync.engine.compare import defaults_of, with_everybody
+from dam_sync.engine.differences import defaults_of, with_everybody
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hidden

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.compare import Difference
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.files import FilePair
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import NOT_COMPARED, OTHER_BYTES, pattern_of_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare import Difference
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.removals.parts import ATTACHMENTS, VERSIONS, sent_file, version_key
 from dam_sync.engine.verification.patterns import ADDED, MISSING
 from dam_sync.model.asset import Asset, FileRef

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dam_sync.engine.compare import Difference
 from dam_sync.engine.decide import fresh_relations
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.removals.parts import RELATIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING

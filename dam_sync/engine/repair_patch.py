@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.compare import (
+from dam_sync.engine.decide import patch_between
+from dam_sync.engine.differences import (
     Defaults,
     Extras,
     Scope,
@@ -21,7 +22,6 @@ from dam_sync.engine.compare import (
     status_differs,
     with_names,
 )
-from dam_sync.engine.decide import patch_between
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import rights_from_json

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.engine.compare import (
+from dam_sync.engine.decide import fixed_among
+from dam_sync.engine.differences import (
     Defaults,
     as_held,
     date_differs,
@@ -20,7 +21,6 @@ from dam_sync.engine.compare import (
     foreign_edits,
     statuses_between,
 )
-from dam_sync.engine.decide import fixed_among
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.removals.parts import VERSIONS, version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of

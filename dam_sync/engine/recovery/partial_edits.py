@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from dam_sync.engine.compare import (
+from dam_sync.engine.differences import (
     Extras,
     Scope,
     date_differs,

@@ -7,9 +7,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.engine.compare import date_is_extra, is_arrival
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import possible
+from dam_sync.engine.differences import date_is_extra, is_arrival
 from dam_sync.engine.recovery.intents import files_sent, merge_patches
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, overlay

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
-from dam_sync.engine.compare import Difference, defaults_of, differences, extras, scope_of, with_everybody
+from dam_sync.engine.differences import Difference, defaults_of, differences, extras, scope_of, with_everybody
 from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.relations import added_relations

@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.compare import is_between, is_mixture, scope_of, statuses_between
+from dam_sync.engine.differences import is_between, is_mixture, scope_of, statuses_between
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.files import with_written_versions
 from dam_sync.engine.guards.missing import MissingMonitor

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.compare import Difference
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
 from dam_sync.mapping.crosswalk import Drafted

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.compare import (
+from dam_sync.engine.decide import fixed_among, kept_versions
+from dam_sync.engine.differences import (
     Difference,
     Scope,
     defaults_of,
@@ -24,7 +25,6 @@ from dam_sync.engine.compare import (
     with_everybody,
     with_unsure,
 )
-from dam_sync.engine.decide import fixed_among, kept_versions
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import names_beside

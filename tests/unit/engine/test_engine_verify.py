@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.engine.adopt import held_versions
-from dam_sync.engine.compare import Difference
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
 from dam_sync.engine.removals.parts import VERSIONS, version_key
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
