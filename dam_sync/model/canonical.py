@@ -19,13 +19,16 @@ def canonical(value: Value | None) -> list[str]:
     return sorted({text for row in rows for text in _texts(row) if text})
 
 
-def told_apart(one: Value | None, other: Value | None) -> tuple[Value | None, Value | None]:
-    """Two values to be compared: terms of one label that are other ones by their ids have these behind the label. Where
-    one has no id, the label decides."""
-    ours, theirs = _ids_of(one), _ids_of(other)
-    twins = {label for label in ours.keys() & theirs.keys() if ours[label] != theirs[label]}
-    twins = {label for label in twins if "" not in ours[label] | theirs[label]}
-    return (_with_ids(one, twins), _with_ids(other, twins)) if twins else (one, other)
+def told_apart(*values: Value | None) -> tuple[Value | None, ...]:
+    """Values to be compared: terms of one label that are other ones by their ids have these behind the label. Where one
+    has no id, the label decides."""
+    found: dict[str, list[set[str]]] = {}
+    for value in values:
+        for label, ids in _ids_of(value).items():
+            found.setdefault(label, []).append(ids)
+    twins = {label for label, sides in found.items() if any(ids != sides[0] for ids in sides)}
+    twins = {label for label in twins if not any("" in ids for ids in found[label])}
+    return tuple(_with_ids(value, twins) for value in values) if twins else values
 
 
 def _ids_of(value: Value | None) -> dict[str, set[str]]:

@@ -7,8 +7,7 @@ from contextlib import suppress
 import structlog
 
 from dam_sync.engine.recovery.intents import recorded_intents
-from dam_sync.engine.recovery.partial_edits import edited_parts
-from dam_sync.engine.removals.trash import CHANGED_HINT, TargetTrash, changed_parts
+from dam_sync.engine.removals.trash import CHANGED_HINT, TargetTrash
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
@@ -65,12 +64,10 @@ async def _refuse_edited(
     actual = await TargetTrash(context).living(asset)
     if actual is None:
         return
-    if whole is not None:
-        changed = changed_parts(context, whole, actual)
-    else:
-        complete = await journal.get(journal_names.CREATE) is not None
-        changed = edited_parts(context, await recorded_intents(journal), actual, complete=complete)
-    if changed:
+    complete = whole is not None or await journal.get(journal_names.CREATE) is not None
+    link = whole or LinkRow(work.asset, asset)
+    intents = await recorded_intents(journal)
+    if changed := await TargetTrash(context).changed(link, actual, intents=intents, complete=complete):
         await journal.discard(journal_names.PARTIAL_CREATE)
         text = f"it is gone from the source before it was complete at the target, where {asset} was changed since: "
         raise Conflict(text + ", ".join(changed), asset=work.asset, code=CHANGED_AT_TARGET, hint=CHANGED_HINT)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
-from dam_sync.engine.differences import Difference, defaults_of, differences, extras, scope_of, with_everybody
+from dam_sync.engine.read.expected import expected_of
+from dam_sync.engine.read.facts import compared
 from dam_sync.engine.recovery.intents import recorded_intents
-from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.relations import added_relations
 from dam_sync.engine.removals.members import with_members
 from dam_sync.engine.removals.parts import RELATIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, ReadAsset
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
-from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.asset import Asset, AssetId, Loss
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import TRASH
@@ -52,7 +52,7 @@ class TargetTrash:
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
-            if changed := await self.changed(link, actual, meant=await self._meant(work)):
+            if changed := await self.changed(link, actual, intents=await self._intents(work)):
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
             await context.agree(work, operations.REMOVE)
@@ -70,7 +70,7 @@ class TargetTrash:
             await journal.run(journal_names.REMOVE, call, reconcile=found)
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
-    async def _meant(self, work: Work) -> Sequence[Json]:
+    async def _intents(self, work: Work) -> Sequence[Json]:
         """Drafts that an attempt which did not complete the asset may have written in part."""
         context = self.context
         if not await context.store.begun_assets([work.asset]):
@@ -82,16 +82,19 @@ class TargetTrash:
         link: LinkRow,
         actual: Asset,
         besides: Callable[[str], bool] = lambda target: False,
-        meant: Sequence[Json] = (),
+        intents: Sequence[Json] = (),
+        *,
+        complete: bool = True,
     ) -> list[str]:
-        """Where it is not as we last wrote it, with what `read_members` found, and relations that others added, unless
-        they lead to a target asset `besides`. meant: drafts of which it may have any part as well."""
+        """Where it is neither as it was last written nor as attempts with these recorded drafts may have left it, with
+        what `read_members` found, and relations that others added, unless they lead to a target asset `besides`. link:
+        without a draft for an asset that was not completed; complete: whether its create was."""
         seen = await with_members(self.context, actual)
-        changed = changed_parts(self.context, link, seen, members=True)
-        if changed and meant:
-            changed = edited_parts(self.context, [link.draft, *meant], seen, complete=True)
-        more = await added_relations(self.context, actual, link, besides)
-        return [*changed, *([RELATIONS] if more else [])]
+        expected = expected_of(self.context, link, intents, complete=complete)
+        changed = compared(self.context, expected, seen, members=True).foreign
+        if await added_relations(self.context, actual, link, besides):
+            changed.append(RELATIONS)
+        return changed
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the
@@ -164,45 +167,3 @@ def living(asset: Asset | None) -> Asset | None:
 async def made_again() -> Json:
     """Reconciles a restore that was begun: the call is made again, because an asset may be back in part."""
     return None
-
-
-def changed_parts(context: RunContext, link: LinkRow, actual: Asset, *, members: bool = False) -> list[str]:
-    """Where an asset of the target is not as we last wrote it, as far as the target returns it. members: `actual` has
-    the containers that were read by their members, too; only further ones are a change then."""
-    known, schema, target = context.counterparts, context.target_schema, context.target
-    draft, actual = draft_from_json(known.present(link.draft, schema)), known.as_known(actual, schema)
-    draft = draft if actual.file is not None else replace(draft, filename="")
-    if not target.capabilities.writes(Feature.FILENAME):
-        actual = replace(actual, filename=draft.filename)
-    draft, actual = _readable(context, draft, with_everybody(context, actual, draft), members=members)
-    scope = scope_of(context.crosswalk)
-    found: list[Difference] = differences(draft, actual, schema, target.limits)
-    found += extras(draft, actual, schema, scope, defaults_of(context, draft))
-    return sorted({difference.path for difference in found} | set(_changed_files(link, actual)))
-
-
-def _readable(context: RunContext, draft: Draft, actual: Asset, *, members: bool) -> tuple[Draft, Asset]:
-    """Without the containers that the asset does not name, or that it cannot leave."""
-    able = context.target.capabilities
-    apart = MembershipWrite.IN_BULK if Operation.MEMBERS in able else None  # read by the members of the container
-
-    def compared(place: Placement) -> bool:
-        how = able.membership(place.kind)
-        return how is not MembershipWrite.AT_CREATION and (how is not apart or (members and place in actual.placements))
-
-    def seen(asset: Draft | Asset) -> frozenset[Placement]:
-        return frozenset(filter(compared, asset.placements))
-
-    return replace(draft, placements=seen(draft)), replace(actual, placements=seen(actual))
-
-
-def _changed_files(link: LinkRow, actual: Asset) -> Iterator[str]:
-    """Files that are not ours. What the target hides cannot be compared."""
-    hidden = {loss.path for loss in actual.losses}
-    ours = FileRef("", link.filename, link.size, digests=link.digests)
-    if bool(link.versions) != (actual.file is not None) or (actual.file and not ours.agrees(actual.file)):
-        yield "file"
-    if "versions" not in hidden and len(actual.versions) > len(link.versions):
-        yield "versions"
-    if "attachments" not in hidden and len(actual.attachments) > len(link.attachments):
-        yield "attachments"

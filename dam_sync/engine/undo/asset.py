@@ -8,18 +8,20 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.differences import is_between, is_mixture, scope_of, statuses_between
+from dam_sync.engine.compare.parts import TAGS
+from dam_sync.engine.differences import scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.files import with_written_versions
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.read.expected import expected_of
+from dam_sync.engine.read.facts import compared
 from dam_sync.engine.recovery.intents import recorded_intents
-from dam_sync.engine.recovery.partial_edits import edited_parts
 from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.removals.trash import TargetTrash, changed_parts, living, made_again
+from dam_sync.engine.removals.trash import TargetTrash, living, made_again
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.decide import (
+    BESIDE,
     CHANGED,
-    FIELDS,
     NO_OLDER,
     RIGHTS,
     WIDENS,
@@ -32,6 +34,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
+from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Purpose, is_wider
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
@@ -147,12 +150,9 @@ class AssetUndoer:
     async def _uncreate(self, undo: Undo, link: LinkRow | None, meant: Sequence[Json]) -> UndoneAsset:
         actual = await self._living(undo.written)
         if actual is not None and not await self._begun(undo.written):
-            changed = (
-                await TargetTrash(self.context).changed(link, actual, partial(self.listed.relates, actual.id))
-                if link
-                else edited_parts(self.context, meant, actual, complete=True)
-            )
-            if changed:
+            known = link or LinkRow(undo.written.source, actual.id)
+            besides = partial(self.listed.relates, actual.id)
+            if changed := await TargetTrash(self.context).changed(known, actual, besides, meant):
                 obstacle = Obstacle("created assets", f"{CHANGED}: {', '.join(changed)}")
                 return UndoneAsset(KEPT, (obstacle,))
         await self._trash(undo.written, actual)
@@ -204,10 +204,8 @@ class AssetUndoer:
         if actual is None:
             return UndoneAsset(KEPT, self._absent(undo))
         actual, begun = await self._as_held(written, actual)
-        keep = self._foreign(undo, link, actual, meant)
+        keep = await self._foreign(undo, link, actual, meant)
         keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
-        if keep and await self._journal(written).get(RETURNING):
-            keep = {path: why for path, why in keep.items() if not self._is_partly_returned(path, undo, link, actual)}
         undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
         undo, older = await self._older_file(undo, keep, with_written_versions(actual, link))
         if undo.empty and not undo.rows:
@@ -262,25 +260,23 @@ class AssetUndoer:
         await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
         return UndoneAsset(RESTORED, undo.obstacles, undo.shows)
 
-    def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
-        """Paths where the target has neither what was last written nor what was there before: somebody changed them."""
-        states = [link, *([undo.link] if undo.link is not None else [])]
-        states += [replace(link, draft=state) for state in (undo.now, *meant) if state != link.draft]
-        changed = [set(changed_parts(self.context, state, actual)) for state in states]
-        return {path: Obstacle(path, CHANGED) for path in set.intersection(*changed)}
-
-    def _is_partly_returned(self, path: str, undo: Undo, link: LinkRow, actual: Asset) -> bool:
-        """Whether an attempt of this rollback that was killed may have left a list, or tags, like this, with values
-        from before the run and from after it, or the asset between two statuses."""
-        drafts = [draft_from_json(each.draft) for each in (link, undo.link) if each is not None]
-        if path == "tags":
-            return is_mixture(actual.tags, [draft.tags for draft in drafts])
-        if path == "status":
-            return actual.status.casefold() in statuses_between(
-                [draft.status for draft in drafts], self.context.target_schema
-            )
-        key = path.removeprefix(FIELDS)
-        return key != path and is_between(actual.fields.get(key), [draft.fields.get(key) for draft in drafts])
+    async def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
+        """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
+        somebody changed them. Of a set only the members that the run changed return, so that those of others stay and
+        keep nothing from being undone."""
+        before = undo.link.draft if undo.link is not None else None
+        others = [undo.now]
+        if before is not None and await self._journal(undo.written).get(RETURNING):
+            others.append(before)
+        expected = expected_of(self.context, link, meant, others)
+        wanted = draft_from_json(before) if before is not None else None
+        found = compared(self.context, expected, actual, wanted=wanted)
+        most = self.context.target_schema.container_most
+        return {
+            path: Obstacle(path, BESIDE, stays=True) if _is_set(path, most) else Obstacle(path, CHANGED)
+            for path in found.foreign
+            if not found.is_same(path)
+        }
 
     def _widens(self, undo: Undo, meant: Sequence[Json]) -> bool:
         """Whether the values before would show the asset to more people than it is shown to now, or than an attempt
@@ -401,3 +397,8 @@ def _without_versions(undo: Undo, reason: Obstacle) -> Undo:
     return replace(
         undo, versions=(), obstacles=(*kept, reason), rows=tuple(seq for seq in undo.rows if seq not in rows)
     )
+
+
+def _is_set(path: str, most: Mapping[str, int]) -> bool:
+    """Whether each member returns by itself: tags, and containers of which an asset may have several."""
+    return path == TAGS or (path.startswith(PLACEMENTS) and most.get(path.removeprefix(PLACEMENTS)) != 1)

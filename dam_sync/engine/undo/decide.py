@@ -3,7 +3,7 @@ in, a patch, parts and obstacles out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Patch, Rights, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json, rights_to_json
+from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LEFT, LedgerRow, LinkRow
@@ -25,6 +26,7 @@ SETS = ("tags", "placements")
 
 
 CHANGED = "changed at the target since"
+BESIDE = "what others added or removed at the target since is as they left it"
 NO_TRASH = Obstacle("created assets", "the target cannot move assets to a trash")
 NO_RESTORE = Obstacle("removed assets", "the target cannot take assets out of its trash")
 NO_VALUES = Obstacle("values", "the ledger has no values: `policy: {ledger: keys}`")
@@ -103,11 +105,16 @@ def undo_of(
         patch=values.patch,
         versions=files.versions,
         detach=files.detach,
-        obstacles=tuple(dict.fromkeys((*obstacles, *values.obstacles, *files.obstacles))),
+        obstacles=tuple(dict.fromkeys((*obstacles, *values.obstacles, *_beside(keep), *files.obstacles))),
         rows=tuple(seq for seq in seqs if seq not in stays),
         now=values.now,
         then=values.then,
     )
+
+
+def _beside(keep: Mapping[str, Obstacle]) -> Iterator[Obstacle]:
+    """What others did that nothing has to stay for."""
+    return (keep[path] for path in sorted(keep) if keep[path].stays)
 
 
 def unshown(undo: Undo) -> Undo:
@@ -184,13 +191,25 @@ def _undoable(
         reason = next((keep[path] for path in (RIGHTS_PATHS if key == RIGHTS else (key,)) if path in keep), None)
         if change is None:
             found.append(NO_VALUES)
-        elif reason is not None:
+        elif key == "placements":
+            changes[key], stuck = _placements(change, keep)
+            found += stuck
+        elif reason is not None and not reason.stays:
             found.append(reason)
         elif key == "filename" and not able.writes(Feature.FILENAME):
             found.append(NO_NAME)
         else:
             changes[key] = change
     return changes, tuple(found)
+
+
+def _placements(change: Json, keep: Mapping[str, Obstacle]) -> tuple[Json, list[Obstacle]]:
+    """The containers of the kinds that can return, and why others cannot."""
+    sides = [placements_from_json(side or ()) for side in change]
+    kinds = {place.kind for side in sides for place in side}
+    stuck = {kind: keep[path] for kind in kinds if (path := f"{PLACEMENTS}{kind}") in keep and not keep[path].stays}
+    left = [placements_to_json(place for place in side if place.kind not in stuck) for side in sides]
+    return left, [stuck[kind] for kind in sorted(stuck)]
 
 
 def applied(draft: Json, changes: Mapping[str, Json], *, back: bool = False) -> Json:

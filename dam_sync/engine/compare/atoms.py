@@ -1,0 +1,82 @@
+"""Values as atoms: pieces by key, so that "equal", "more", "less" and "between two states" are one rule for all kinds.
+
+A single value has one atom under the key `WHOLE`, a text in several languages one for each language, a list or a set
+one for each member. Atoms of different sides compare only if they were made together, by one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from dam_sync.model.canonical import canonical, told_apart
+from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.values import Localized, Row, Scalar, Value
+
+Atoms: TypeAlias = Mapping[Hashable, Hashable]
+WHOLE: Final = ""
+"""The key of a value that is compared as one."""
+NOTHING: Final[Atoms] = {}
+
+
+def atoms_of_fields(values: Sequence[Value | None], field: Field, schema: Schema) -> list[Atoms]:
+    """The values of one field at several sides. A list is compared member by member if any side has one, a text
+    language by language if each side has one or nothing; rows, and anything else, as one."""
+    held = [as_stored(value, field, schema) for value in values]
+    known = schema.vocabularies.get(field.vocabulary) if field.vocabulary else None
+    if known is not None and known.hierarchical:
+        held = list(told_apart(*held))
+    if any(_is_list(value) for value in held):
+        return [dict.fromkeys(_texts(value, field), True) for value in held]
+    if all(value is None or isinstance(value, Localized) for value in held):
+        return [_by_language(value) for value in held]
+    return [{WHOLE: tuple(texts)} if (texts := _texts(value, field)) else NOTHING for value in held]
+
+
+def as_stored(value: Value | None, field: Field, schema: Schema) -> Value | None:
+    """A value of a draft as the target stores it: text in a field of several languages is in the first of them."""
+    if not field.localized or not schema.locales or value is None:
+        return value
+    if isinstance(value, tuple):
+        return tuple(_in_language(each, schema.locales[0]) for each in value)
+    return _in_language(value, schema.locales[0])
+
+
+def members(names: Iterable[Hashable]) -> Atoms:
+    """A set."""
+    return dict.fromkeys(names, True)
+
+
+def single(value: Hashable) -> Atoms:
+    """One value; nothing for None and for an empty text."""
+    return NOTHING if value is None or value == "" else {WHOLE: value}
+
+
+def tag_key(tag: str, schema: Schema) -> str:
+    """By what tags are told apart: a target may keep one for two Unicode forms of it, or for two cases."""
+    composed = nfc(tag)
+    return composed.casefold() if schema.folds_tags else composed
+
+
+def is_unticked(value: Value, field: Field) -> bool:
+    """Whether it is `no` in a yes/no field, which some services return for every asset."""
+    return field.kind is FieldKind.FLAG and canonical(value) == ["false"]
+
+
+def _is_list(value: Value | None) -> bool:
+    return isinstance(value, tuple) and not any(isinstance(row, Row) for row in value)
+
+
+def _by_language(value: Value | None) -> Atoms:
+    return {key: text for key, text in value.texts.items() if text} if isinstance(value, Localized) else NOTHING
+
+
+def _texts(value: Value | None, field: Field) -> list[str]:
+    """A date without a time may be kept as a timestamp."""
+    texts = canonical(value)
+    return sorted({text[:10] for text in texts}) if field.kind is FieldKind.DATE else texts
+
+
+def _in_language(value: Scalar, locale: str) -> Scalar:
+    return Localized({locale: value}) if isinstance(value, str) and value else value

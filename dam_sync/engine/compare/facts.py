@@ -1,0 +1,104 @@
+"""What a comparison has to know of the target, and of the mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dam_sync.mapping.crosswalk import Crosswalk
+from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.audience import Audience, RestrictionKind
+from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.conflict import DATES
+from dam_sync.model.schema import Field, Schema
+from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.values import Localized, Value
+
+ARRIVAL = timedelta(hours=1)  # within which a date may be set by the upload of the asset
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a mapping writes; only there does the target count as having additions. fields: keys; containers: kinds;
+    tags, groups, dates: whether it has a rule for them (dates: `release`, `expiry`)."""
+
+    fields: frozenset[str] = frozenset()
+    containers: frozenset[str] = frozenset()
+    tags: bool = False
+    groups: bool = False
+    dates: frozenset[str] = frozenset()
+
+
+def scope_of(crosswalk: Crosswalk) -> Scope:
+    """What a mapping writes."""
+    plan = crosswalk.plan
+    return Scope(
+        fields=frozenset(plan.fields),
+        containers=frozenset(kind for _, kind in plan.placements),
+        tags=plan.tags is not None,
+        groups=plan.groups is not None,
+        dates=frozenset(name for name, rule in (("release", plan.release), ("expiry", plan.expiry)) if rule),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """audience: who sees an asset of a draft. now: the earliest that it may be. members: whether the containers that
+    list their members were read for the asset; only further ones are compared then, and otherwise none of them."""
+
+    schema: Schema
+    capabilities: Capabilities
+    precision: timedelta
+    audience: Callable[[Draft], Audience]
+    now: datetime
+    members: bool = False
+
+    def is_for_everybody(self, draft: Draft) -> bool:
+        """Whether the groups of a draft, once written, let everybody in who can use the tenant."""
+        return bool(draft.rights.groups) and self.audience(draft).groups is None
+
+    def default_groups(self, draft: Draft) -> frozenset[str]:
+        """The groups that the target gives an asset of a draft that names none."""
+        return self.audience(draft).groups or frozenset()
+
+    def is_arrival_of_release(self, moment: datetime, seen: Asset) -> bool:
+        """Whether the target itself set this release date: when the asset came, or later where nobody sees an asset
+        without one."""
+        late = self.now if self.schema.always_released else None
+        return any(abs(moment - came) < ARRIVAL or (late and came <= moment <= late) for came in _arrivals(seen))
+
+
+def given_value(value: Value, field: Field, seen: Asset) -> Value | None:
+    """The part of a value of the target that it may have given by itself where nothing was written: dates of its
+    arrival, and texts that are the name of its file. None for nothing."""
+    if isinstance(value, datetime):
+        return value if any(abs(value - came) < ARRIVAL for came in _arrivals(seen)) else None
+    names = {*_spellings(seen.filename), *_spellings(seen.file.name if seen.file else "")}
+    match value:
+        case str():
+            return value if nfc(value) in names else None
+        case Localized(texts):
+            found = {locale: text for locale, text in texts.items() if nfc(text) in names}
+            return Localized(found) if found else None
+    return None
+
+
+def is_seen_by_nobody(seen: Asset) -> bool:
+    """Whether it has no release date, without which its service shows it to nobody."""
+    return any(one.kind is RestrictionKind.UNRELEASED for one in seen.rights.restrictions)
+
+
+def date_of(side: Draft | Asset, path: str) -> datetime | None:
+    """The date at this path, `release` or `expiry`."""
+    moment: datetime | None = getattr(side.rights, DATES[path])
+    return moment
+
+
+def _arrivals(seen: Asset) -> Iterator[datetime]:
+    return (came for came in (seen.imported_at, seen.created_at) if came is not None)
+
+
+def _spellings(name: str) -> frozenset[str]:
+    """A file name with and without its extension."""
+    return frozenset(nfc(each) for each in (name, name.rpartition(".")[0]) if each)

@@ -1,0 +1,260 @@
+"""The parts of an asset, each as every side has it. The only place that lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import permutations
+from typing import Final
+
+from dam_sync.engine.compare.atoms import (
+    NOTHING,
+    WHOLE,
+    Atoms,
+    atoms_of_fields,
+    is_unticked,
+    members,
+    single,
+    tag_key,
+)
+from dam_sync.engine.compare.expected import Expected, Stage
+from dam_sync.engine.compare.facts import Scope, TargetFacts, date_of, given_value, is_seen_by_nobody
+from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
+from dam_sync.model.schema import Field, Schema
+
+EVERYBODY: Final = "everybody"
+TAGS, GROUPS, RESTRICTIONS, STATUS, FILENAME = "tags", "groups", "restrictions", "status", "filename"
+SECOND: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartView:
+    """One part. states: of each state that the target may hold, None where a state says nothing of it and allows
+    anything; wanted: None where nothing is wanted; now: at the target. given: atoms that the target may have given by
+    itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way.
+    more: only further atoms count; less: only missing ones."""
+
+    path: str
+    states: tuple[Atoms | None, ...]
+    now: Atoms
+    wanted: Atoms | None = None
+    given: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    passing: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    lacking: bool = False  # whether it may be missing for a time
+    more: bool = False
+    less: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The sides of a comparison. wanted: None if nothing is wanted, as for an asset that is to be removed."""
+
+    expected: Expected
+    seen: Asset
+    facts: TargetFacts
+    scope: Scope
+    wanted: Draft | None = None
+
+    @property
+    def states(self) -> Sequence[Draft]:
+        """What the target may hold; while it is created also nothing at all."""
+        if self.expected.stage is Stage.COMPLETE:
+            return self.expected.states
+        return (*self.expected.states, Draft(None, ""))
+
+    @property
+    def drafts(self) -> Sequence[Draft]:
+        """All states, and what is wanted."""
+        return self.states if self.wanted is None else (*self.states, self.wanted)
+
+    @property
+    def masked(self) -> bool:
+        """Whether status and rights are not compared."""
+        return self.expected.masked or (self.wanted is not None and self.wanted.closed)
+
+    def views(self) -> Iterator[PartView]:
+        """Every part that is compared."""
+        yield from self._fields()
+        yield from self._filename()
+        yield from self._tags()
+        yield from self._placements()
+        if not self.masked:
+            yield from self._status()
+            yield from self._dates()
+            yield from self._groups()
+            yield from self._restrictions()
+
+    def _view(self, path: str, sides: Sequence[Atoms | None], now: Atoms) -> PartView:
+        """sides: of the states, then what is wanted if there is such."""
+        number = len(self.states)
+        wanted = sides[number] if self.wanted is not None else None
+        return PartView(path, tuple(sides[:number]), now, wanted)
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def _fields(self) -> Iterator[PartView]:
+        keys = self.scope.fields.union(*(draft.fields for draft in self.drafts)) - self._marker
+        for key in sorted(keys):
+            field = self.facts.schema.fields.get(key)
+            if field is not None:  # what the target no longer has cannot be compared
+                yield self._field(key, field)
+
+    @property
+    def _marker(self) -> frozenset[str]:
+        """The field of the marker, which is written first and may be missing until then."""
+        if self.expected.stage is Stage.COMPLETE:
+            return frozenset()
+        return frozenset(draft.marker.field for draft in self.drafts if draft.marker is not None)
+
+    def _field(self, key: str, field: Field) -> PartView:
+        held = self.seen.fields.get(key)
+        own = None if held is None else held if is_unticked(held, field) else given_value(held, field, self.seen)
+        values = [draft.fields.get(key) for draft in self.drafts]
+        *sides, now, given = atoms_of_fields([*values, held, own], field, self.facts.schema)
+        return replace(self._view(f"{FIELDS}{key}", sides, now), given=frozenset(given.items()))
+
+    def _filename(self) -> Iterator[PartView]:
+        """An asset without a file has no name, for which some services invent one; a target that cannot rename has the
+        name that the file came with."""
+        able, complete = self.facts.capabilities, self.expected.stage is Stage.COMPLETE
+        if self.seen.file is None or not able.writes(Feature.FILENAME) or not complete:
+            return
+        sides = [single(draft.filename) or None for draft in self.drafts]
+        passing = frozenset((WHOLE, name) for name in self.expected.names)
+        yield replace(self._view(FILENAME, sides, single(self.seen.filename)), passing=passing)
+
+    # -- sets -----------------------------------------------------------------------------------------------------
+
+    def _tags(self) -> Iterator[PartView]:
+        if self.scope.tags or any(draft.tags for draft in self.drafts):
+            sides = [self._tag_atoms(draft.tags) for draft in self.drafts]
+            yield self._view(TAGS, sides, self._tag_atoms(self.seen.tags))
+
+    def _tag_atoms(self, tags: Iterable[str]) -> Atoms:
+        return members(tag_key(tag, self.facts.schema) for tag in tags)
+
+    def _placements(self) -> Iterator[PartView]:
+        """By kind. Where an asset was created it stays; what only the container lists is known if that was read."""
+        kinds = self.scope.containers.union(*({place.kind for place in draft.placements} for draft in self.drafts))
+        able = self.facts.capabilities
+        for kind in sorted(kinds):
+            how = able.membership(kind)
+            apart = how is MembershipWrite.IN_BULK and Operation.MEMBERS in able
+            if how is MembershipWrite.AT_CREATION or (apart and not self.facts.members):
+                continue
+            yield replace(self._places(kind), more=apart)
+
+    def _places(self, kind: str) -> PartView:
+        schema = self.facts.schema
+        held = [_of_kind(draft.placements, kind) for draft in self.drafts]
+        known = {place.id: _place_key(place, schema) for places in held for place in places if place.id}
+        there = _of_kind(self.seen.placements, kind)
+        now = members(known.get(place.id) or _place_key(place, schema) for place in there)
+        view = self._view(
+            f"{PLACEMENTS}{kind}", [members(_place_key(each, schema) for each in one) for one in held], now
+        )
+        given = members(_place_key(place, schema) for place in _of_kind(schema.container_default, kind))
+        staging = NOTHING
+        if self.expected.stage is not Stage.COMPLETE:
+            staging = members(_place_key(place, schema) for place in _of_kind(schema.container_staging, kind))
+        return replace(view, given=frozenset(given.items()), passing=frozenset(staging.items()))
+
+    # -- who sees it ----------------------------------------------------------------------------------------------
+
+    def _status(self) -> Iterator[PartView]:
+        """A draft may name a status, or one of the tenant's own below it. While an asset is created it has others."""
+        if self.expected.stage is not Stage.COMPLETE:
+            return
+        names = [self.seen.substatus.casefold(), self.seen.status.casefold()]
+        sides = [draft.status.casefold() for draft in self.drafts]
+        now = next((name for name in names if name and name in sides), names[0] or names[1])
+        between = {name for name in statuses_between(sides, self.facts.schema) if name in names}
+        passing = frozenset((WHOLE, now) for _ in between)
+        yield replace(self._view(STATUS, [single(side) or None for side in sides], single(now)), passing=passing)
+
+    def _dates(self) -> Iterator[PartView]:
+        for path in DATES:
+            sides = [date_of(draft, path) for draft in self.drafts]
+            if path in self.scope.dates or any(sides):
+                yield self._date(path, sides, date_of(self.seen, path))
+
+    def _date(self, path: str, sides: Sequence[datetime | None], held: datetime | None) -> PartView:
+        near = next((side for side in sides if side and held and not self._differ(side, held)), held)
+        view = self._view(path, [single(side) for side in sides], single(near))
+        if path != "release":
+            return view
+        own = held is not None and self.facts.is_arrival_of_release(held, self.seen)
+        return replace(view, given=frozenset(view.now.items()) if own else frozenset(), lacking=self.is_withheld)
+
+    def _differ(self, one: datetime, other: datetime) -> bool:
+        return abs(one - other).total_seconds() >= max(self.facts.precision.total_seconds(), SECOND)
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether an attempt of ours may have taken the release date away for a time: some services hide an asset so
+        while several parts are changed, and a killed process leaves it hidden."""
+        return self.facts.schema.always_released and self.expected.hides and date_of(self.seen, "release") is None
+
+    def _groups(self) -> Iterator[PartView]:
+        """As one value as soon as a side is open to everybody, else by member: with plain members, two groups beside
+        "everybody" would count as an addition of people."""
+        if not self.scope.groups and not any(draft.rights.groups for draft in self.drafts):
+            return
+        there = self.seen.rights.groups
+        everybody = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
+        visible = not is_seen_by_nobody(self.seen) or self.is_withheld
+        is_open = bool(everybody) and (there in everybody or (not there and visible))
+        if everybody:
+            sides: list[Atoms] = [_open_or(draft.rights.groups, everybody) for draft in self.drafts]
+            now: Atoms = single(EVERYBODY) if is_open else single(there)
+        else:
+            sides, now = [members(draft.rights.groups) for draft in self.drafts], members(there)
+        given = frozenset().union(
+            *(self.facts.default_groups(draft) for draft in self.drafts if not draft.rights.groups)
+        )
+        own = there <= given | self.seen.inherited_groups
+        by_itself = (
+            frozenset(now.items())
+            if everybody and own
+            else frozenset(members(given | self.seen.inherited_groups).items())
+        )
+        yield replace(self._view(GROUPS, sides, now), given=by_itself, passing=self._staging_groups(there, now))
+
+    def _staging_groups(self, there: frozenset[str], now: Atoms) -> frozenset[tuple[Hashable, Hashable]]:
+        """Groups that alone may see an asset until its create is complete."""
+        staging = self.facts.schema.group_staging
+        if self.expected.stage is Stage.COMPLETE:
+            return frozenset()
+        return frozenset(now.items()) if there <= staging else frozenset(members(staging).items())
+
+    def _restrictions(self) -> Iterator[PartView]:
+        """Only missing ones count: those of others are not taken away."""
+        sides = [members(f"{one.kind} {one.detail}" for one in draft.rights.restrictions) for draft in self.drafts]
+        if any(sides):
+            now = members(f"{one.kind} {one.detail}" for one in self.seen.rights.restrictions)
+            yield replace(self._view(RESTRICTIONS, sides, now), less=True)
+
+
+def statuses_between(statuses: Iterable[str], schema: Schema) -> frozenset[str]:
+    """Statuses that an asset has while it is given one of these in place of another, in lower case: a killed attempt
+    may have left it with one of them."""
+    known = {status.casefold() for status in statuses}
+    passed = (schema.status_ways.get(way, ()) for way in permutations(known, 2))
+    return frozenset(status.casefold() for each in passed for status in each)
+
+
+def _open_or(groups: frozenset[str], everybody: Sequence[frozenset[str]]) -> Atoms:
+    """Groups as one value; those that stand for everybody are that."""
+    return single(EVERYBODY if groups in everybody else groups) if groups else NOTHING
+
+
+def _of_kind(places: Iterable[Placement], kind: str) -> list[Placement]:
+    return [place for place in places if place.kind == kind]
+
+
+def _place_key(place: Placement, schema: Schema) -> tuple[str, ...]:
+    """By what a container is known: its path under the name that the target accepts."""
+    return (place if schema.naming is None else schema.naming.place(place)).path

@@ -1,0 +1,66 @@
+"""What the target may hold of an asset: from its link, and from what interrupted attempts intended to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dam_sync.engine.compare.expected import Expected, ExpectedFiles, Stage
+from dam_sync.engine.recovery.intents import ATTACHED, FILES, files_sent
+from dam_sync.engine.removals.parts import sent_file
+from dam_sync.engine.run_context import RunContext
+from dam_sync.model.asset import FileRef
+from dam_sync.model.codec import draft_from_json
+from dam_sync.model.conflict import FILE
+from dam_sync.model.values import Json
+from dam_sync.store.rows import LinkRow
+
+REFUTED = "V0"  # the proof of a file that a verification read and found to be another one
+
+
+def expected_of(
+    context: RunContext,
+    link: LinkRow,
+    intents: Sequence[Json] = (),
+    others: Sequence[Json] = (),
+    *,
+    complete: bool = True,
+) -> Expected:
+    """Of a linked asset, or of one whose create was begun, with a link without a draft; without intents, too, nothing
+    counts as changed. intents: recorded drafts of attempts that did not complete it, oldest first; others: further
+    drafts that may be there, of whose files nothing more is known; complete: whether the create itself was completed.
+    """
+    rows = [row for row in (link.draft, *intents, *others) if row is not None]
+    schema = context.target_schema
+    states = [draft_from_json(context.counterparts.present(row, schema)) for row in rows]
+    return Expected(
+        states,
+        _files(link, intents),
+        Stage.COMPLETE if complete else Stage.CREATING,
+        frozenset({"", *(file.name for file in files_sent(intents))}) if intents else frozenset(),
+    )
+
+
+def _files(link: LinkRow, intents: Sequence[Json]) -> ExpectedFiles:
+    if link.draft is None and not intents:
+        return ExpectedFiles(known=False)
+    sent = files_sent(intents)
+    written = [FileRef("", link.filename, link.size, digests=link.digests)] if _is_known(link) else []
+    known = all(FILES in row for row in intents)
+    more = max((len(row.get(FILES, ())) for row in intents), default=0)
+    more = max(more, len({(file.size, *sorted(file.digests.items())) for file in sent}))
+    attached = max((row.get(ATTACHED, 0) for row in intents), default=0)
+    return ExpectedFiles(
+        current=(*written, *sent),
+        may_lack=not link.versions,
+        versions=len(link.versions) + more if known else None,
+        attachments=len(link.attachments) + attached if known else None,
+        known=known,
+        refuted=not sent and link.proofs.get((link.versions or ("",))[-1]) == REFUTED,
+        attached=tuple(sent_file(each) for each in link.attached.values()),
+    )
+
+
+def _is_known(link: LinkRow) -> bool:
+    """Whether a file was written, and something is known of it. Nothing is if the file of the target stood after a
+    conflict when the asset was created: that one is not ours."""
+    return bool(link.versions) and not (FILE in link.kept and link.size is None and not link.digests)
