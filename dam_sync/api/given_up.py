@@ -10,6 +10,7 @@ from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.asset import AssetUndoer
+from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
@@ -51,6 +52,19 @@ async def listed_writes(store: SqlStore, run: int) -> AsyncIterator[UndoList]:
                 after = rows[-1].seq
                 listed.add(rows)
             listed.complete()
+            await _add_begun(store, listed)
             yield listed
         finally:
             listed.close()
+
+
+async def _add_begun(store: SqlStore, listed: UndoList) -> None:
+    """Assets that the run began to change and did not complete: what it wrote of them may be in no row of the
+    ledger."""
+    after = ""
+    while page := await store.unfinished_assets(listed.run, after, PAGE):
+        after = page[-1].source
+        begun = {each.source: each.earlier for each in page if each.of_run}
+        links = [*(await store.links(list(begun))).values()]
+        links += [each.link for each in (await store.trashed(list(begun))).values()]
+        listed.add_begun((link.source, link.target, begun[AssetId(link.source)]) for link in links)

@@ -176,6 +176,7 @@ class TargetWriter:
         journal = self.context.store.journal(work, self.context.run.id)
         update = self.context.target.update
         patch = Patch(closed=True)
+        await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
         with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
             await journal.run(
                 journal_names.HIDE, lambda: completed(update(AssetId(link.target), patch)), idempotent=True
@@ -196,7 +197,7 @@ class TargetWriter:
             resumed = await self._resumed(item, begun, meant, journal)
             if resumed.open:
                 return resumed.parked(begun)
-        number = await record_intent(journal, as_json, meant, action.versions, len(attachments))
+        number = await record_intent(journal, as_json, meant, action.versions, attachments)
         draft = overlay(wanted, resumed.values)
         changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
         with self._recording("", changes):
@@ -280,7 +281,7 @@ class TargetWriter:
         paths = repair.paths if repair is not None else ()
         digest = await self.context.agree(item.work, digest_of_update(action, patch, versions, paths))
         as_json = draft_to_json(drafted.draft)
-        number = await record_intent(journal, as_json, meant)
+        number = await record_intent(journal, as_json, meant, versions, action.attachments)
         if repair is not None and repair.paths:
             await self._repair(known, patch, repair, journal)
         elif not patch.empty:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement
@@ -15,6 +15,7 @@ from dam_sync.store.deletions import drop_trashed, move_to_trashed
 from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
+from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
 from dam_sync.store.runs import UNDO_SCOPE
@@ -22,6 +23,7 @@ from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION,
 
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
+_AFTER_ASSETS = f"{ASSET_SCOPE[:-1]};"  # a semicolon is right behind a colon
 _REMOVING = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
@@ -46,6 +48,16 @@ class Undone:
     again: bool = False
     left: Sequence[tuple[str, str]] = ()
     accepted: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedAsset:
+    """An asset of the source that a run began and did not complete. of_run: whether the run that is asked about did;
+    earlier: whether one before that had begun it."""
+
+    source: AssetId
+    of_run: bool
+    earlier: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +88,35 @@ class UndoRepository(Repository):
         """Those of these source assets that an attempt of a run did not complete."""
         return await self._read(lambda c: begun_among(c, sources))
 
-    async def unfinished_assets(self, run: int, after: str, at_most: int) -> list[AssetId]:
-        """A page of the source assets that this run began and did not complete, in the order of their ids."""
-        begun = select(JOURNAL.c.scope).where(JOURNAL.c.scope == ASSET_SCOPE + WORK.c.asset)
-        chosen = select(WORK.c.asset).where(WORK.c.run == run, WORK.c.asset > after, begun.exists())
-        chosen = chosen.order_by(WORK.c.asset).limit(at_most)
-        return await self._read(lambda c: [AssetId(asset) for asset in c.execute(chosen).scalars()])
+    async def unfinished_assets(self, run: int, after: str, at_most: int) -> list[UnfinishedAsset]:
+        """A page of the source assets that some run began and did not complete, in the order of their ids. run: the one
+        that is asked about."""
+        asset = func.substr(JOURNAL.c.scope, len(ASSET_SCOPE) + 1)
+        first, last = func.min(JOURNAL.c.at), func.max(JOURNAL.c.at)
+        chosen = (
+            select(asset, first, last, func.max(WORK.c.run))
+            .join(WORK, WORK.c.asset == asset, isouter=True)
+            .where(JOURNAL.c.scope > ASSET_SCOPE + after, JOURNAL.c.scope < _AFTER_ASSETS)
+            .group_by(JOURNAL.c.scope)
+            .order_by(JOURNAL.c.scope)
+            .limit(at_most)
+        )
+        began = select(RUN.c.id, RUN.c.started_at).where(RUN.c.id >= run, RUN.c.command.not_like(f"{ROLLBACK}%"))
+
+        def job(c: Connection) -> list[UnfinishedAsset]:
+            starts = {row.id: row.started_at for row in c.execute(began.order_by(RUN.c.id))}
+            start = starts.pop(run, "")
+            end = next(iter(starts.values()), None)
+            return [
+                UnfinishedAsset(
+                    AssetId(source),
+                    of_run=by == run or (start <= newest and (end is None or oldest < end)),
+                    earlier=oldest < start,
+                )
+                for source, oldest, newest, by in c.execute(chosen)
+            ]
+
+        return await self._read(job)
 
     async def undone(self, run: int, row: Undone) -> None:
         """Commit what was undone of an asset of this run; safe to repeat."""
@@ -185,6 +220,7 @@ def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:
         case "trashed" if row.link is not None:
             write_link(c, row.link)
             move_to_trashed(c, row.source, run, now)
+            drop_steps(c, row.source)
 
 
 def _unplace(c: Connection, row: Undone) -> None:

@@ -25,6 +25,7 @@ CREATE TABLE undone (seq INTEGER PRIMARY KEY);
 CREATE TABLE written (target TEXT, seq INTEGER, kind TEXT, source TEXT, body TEXT, PRIMARY KEY (target, seq))
     WITHOUT ROWID;
 CREATE INDEX written_source ON written (source);
+CREATE TABLE begun (target TEXT PRIMARY KEY, source TEXT, earlier INTEGER);
 CREATE TABLE later (target TEXT, seq INTEGER, run INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
 CREATE TABLE related (seq INTEGER PRIMARY KEY, owner TEXT, other TEXT, body TEXT);
 CREATE INDEX related_assets ON related (owner, other);
@@ -42,17 +43,17 @@ CREATE TABLE earlier (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAsset:
-    """What the run wrote to one asset of the target, in the order of writing. later: the last run that wrote to it
-    after that and was not rolled back, 0 if none did; created: whether the run created it."""
+    """What the run wrote to one asset of the target, in the order of writing: no rows for an asset of which an
+    interrupted attempt may have changed something without a result. source: the asset of the source; later: the last
+    run that wrote to it after that and was not rolled back, 0 if none did; created: whether the run created it. begun:
+    whether the run did not complete it; earlier: whether a run before it had begun that."""
 
     target: str
+    source: str
     rows: tuple[LedgerRow, ...]
     later: int = 0
-
-    @property
-    def source(self) -> str:
-        """The asset of the source; the rows of an asset all name it."""
-        return self.rows[0].asset
+    begun: bool = False
+    earlier: bool = False
 
     @property
     def created(self) -> bool:
@@ -136,6 +137,11 @@ class UndoList(ScratchDatabase):
         else:
             self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (kind, row.seq, row.run, row.operation))
 
+    def add_begun(self, assets: Iterable[tuple[str, str, bool]]) -> None:
+        """Assets, by their ids at source and target, that the run began to change and did not complete; and whether an
+        earlier run had begun that."""
+        self._db.executemany("INSERT OR IGNORE INTO begun (source, target, earlier) VALUES (?, ?, ?)", assets)
+
     def complete(self) -> None:
         """The whole ledger was added: leave out what was undone before, and list what stayed then."""
         for table in ("written", "later", "related", "renamed", "other"):
@@ -144,13 +150,24 @@ class UndoList(ScratchDatabase):
         self.forget_obstacles()
 
     def assets(self, after: str, at_most: int) -> list[WrittenAsset]:
-        """A page of the assets that the run wrote to, in the order of their ids."""
-        chosen = "SELECT DISTINCT target FROM written WHERE target > ? ORDER BY target LIMIT ?"
-        return [self._asset(target) for (target,) in self._db.execute(chosen, (after, at_most)).fetchall()]
+        """A page of the assets that the run wrote to, or may have written to, in the order of their ids."""
+        chosen = (
+            "SELECT target, max(source) FROM (SELECT target, source FROM written"
+            " UNION SELECT target, source FROM begun) WHERE target > ? GROUP BY target ORDER BY target LIMIT ?"
+        )
+        return [self._asset(*row) for row in self._db.execute(chosen, (after, at_most)).fetchall()]
 
-    def _asset(self, target: str) -> WrittenAsset:
-        rows = self._db.execute("SELECT body FROM written WHERE target = ? ORDER BY seq", (target,))
-        return WrittenAsset(target, tuple(_row(body) for (body,) in rows), self.later(target))
+    def _asset(self, target: str, source: str) -> WrittenAsset:
+        rows = self._db.execute("SELECT body FROM written WHERE target = ? ORDER BY seq", (target,)).fetchall()
+        begun = self._db.execute("SELECT earlier FROM begun WHERE target = ?", (target,)).fetchone()
+        return WrittenAsset(
+            target,
+            source,
+            tuple(_row(body) for (body,) in rows),
+            self.later(target),
+            begun=begun is not None,
+            earlier=begun is not None and bool(begun[0]),
+        )
 
     def later(self, target: str) -> int:
         """The last run that wrote to the asset after the one to be rolled back; 0 if none did."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dam_sync.engine.compare.expected import Expected, ExpectedFiles, Stage
-from dam_sync.engine.recovery.intents import ATTACHED, FILES, files_sent
+from dam_sync.engine.recovery.intents import FILES, attached_at_most, files_sent
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import FileRef
@@ -48,12 +48,11 @@ def _files(link: LinkRow, intents: Sequence[Json]) -> ExpectedFiles:
     known = all(FILES in row for row in intents)
     more = max((len(row.get(FILES, ())) for row in intents), default=0)
     more = max(more, len({(file.size, *sorted(file.digests.items())) for file in sent}))
-    attached = max((row.get(ATTACHED, 0) for row in intents), default=0)
     return ExpectedFiles(
         current=(*written, *sent),
         may_lack=not link.versions,
         versions=len(link.versions) + more if known else None,
-        attachments=len(link.attachments) + attached if known else None,
+        attachments=len(link.attachments) + attached_at_most(intents) if known else None,
         known=known,
         refuted=not sent and link.proofs.get((link.versions or ("",))[-1]) == REFUTED,
         attached=tuple(sent_file(each) for each in link.attached.values()),

@@ -25,13 +25,15 @@ async def recorded_intents(journal: Journal) -> list[Json]:
 
 
 async def record_intent(
-    journal: Journal, draft: Json, before: Sequence[Json], files: Sequence[FileRef] = (), attached: int = 0
+    journal: Journal,
+    draft: Json,
+    before: Sequence[Json],
+    files: Sequence[FileRef] = (),
+    attachments: Sequence[FileRef] = (),
 ) -> int:
     """Record a draft, as JSON, durably before anything of it is written; returns its number for this asset. files: the
-    versions that are sent with it; attached: how many attachments. Safe to repeat."""
-    meant = draft
-    if files or attached:
-        meant = {**meant, FILES: [file_facts(file) for file in files], ATTACHED: attached}
+    versions that are sent with it, attachments: the files that are attached. Safe to repeat."""
+    meant = {**draft, FILES: [*map(file_facts, files)], ATTACHED: [*map(file_facts, attachments)]}
     if before and before[-1] == meant:
         return len(before)
     await note_fact(journal, _name(len(before)), meant)
@@ -40,8 +42,24 @@ async def record_intent(
 
 def files_sent(states: Sequence[Json]) -> list[FileRef]:
     """The files that attempts with these recorded drafts may have sent; none of a state of an older release."""
-    rows = [row for state in states for row in state.get(FILES, ())]
-    return [FileRef("", row["name"], row["size"], digests=row["digests"]) for row in rows]
+    return [_file(row) for state in states for row in state.get(FILES, ())]
+
+
+def attachments_sent(states: Sequence[Json]) -> list[FileRef]:
+    """The files that attempts with these recorded drafts may have attached, as far as the state says which."""
+    rows = (row for state in states if isinstance(state.get(ATTACHED), list) for row in state[ATTACHED])
+    return [_file(row) for row in rows]
+
+
+def attached_at_most(states: Sequence[Json]) -> int:
+    """How many files attempts with these recorded drafts may have attached."""
+    numbers = [len(each) if isinstance(each := state.get(ATTACHED, 0), list) else each for state in states]
+    distinct = {(file.name, file.size, *sorted(file.digests.items())) for file in attachments_sent(states)}
+    return max(len(distinct), *numbers, 0)
+
+
+def _file(row: Json) -> FileRef:
+    return FileRef("", row["name"], row["size"], digests=row["digests"])
 
 
 def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:

@@ -8,6 +8,7 @@ from functools import partial
 
 import structlog
 
+from dam_sync.engine.compare.comparison import Comparison
 from dam_sync.engine.compare.parts import TAGS
 from dam_sync.engine.differences import scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
@@ -19,6 +20,7 @@ from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.removals.trash import TargetTrash, living, made_again
 from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.undo.attempts import EARLIER, removals_begun, with_open_moves, with_unrecorded_files, without_same
 from dam_sync.engine.undo.decide import (
     BESIDE,
     CHANGED,
@@ -41,6 +43,7 @@ from dam_sync.model.journal import NamespacedJournal, completed, note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LinkRow, Work
 from dam_sync.store.undo import IN_TRASH, LINKED, UNLINKED, Undone
 from dam_sync.store.undo_list import EarlierFile, Obstacle, UndoList, WrittenAsset
@@ -102,7 +105,11 @@ class AssetUndoer:
     async def _undo(self, written: WrittenAsset) -> UndoneAsset:
         if written.later:
             return UndoneAsset(KEPT, (later_write(written.later),))
+        if written.earlier and not written.rows:
+            return UndoneAsset(KEPT, (EARLIER,))
         link, meant = await self.link_of(written), await self._intents(written)
+        if written.begun and link is not None:
+            written = await with_open_moves(written, self._attempt(written), self.listed.run)
         undo = undo_of(written, link, self.context.target.capabilities, meant)
         if written.created:
             return await self._uncreate(undo, link, meant) if undo.trash else UndoneAsset(KEPT, undo.obstacles)
@@ -139,8 +146,11 @@ class AssetUndoer:
         """Drafts that an attempt which did not complete the asset may have written."""
         if not await self.context.store.begun_assets([written.source]):
             return ()
-        work = Work(0, AssetId(written.source), "", begun=True)
-        return await recorded_intents(self.context.store.journal(work, self.context.run.id))
+        return await recorded_intents(self._attempt(written))
+
+    def _attempt(self, written: WrittenAsset) -> StoredJournal:
+        """The journal of the attempt that did not complete the asset."""
+        return self.context.store.journal(Work(0, AssetId(written.source), "", begun=True), self.context.run.id)
 
     def _journal(self, written: WrittenAsset) -> Journal:
         return self.context.store.undo_journal(self.listed.run, written.target, written.source)
@@ -200,26 +210,61 @@ class AssetUndoer:
             return UndoneAsset(KEPT, (PURGED,))
         if undo.restore and self.context.dry and await self._is_trashed(written):
             return await self._foretold(undo, link)
+        if undo.trash and await self._stays_in_trash(undo, link):
+            return UndoneAsset("")
         actual = await self._living(written)
         if actual is None:
             return UndoneAsset(KEPT, self._absent(undo))
         actual, begun = await self._as_held(written, actual)
-        keep = await self._foreign(undo, link, actual, meant)
-        keep = {path: why for path, why in keep.items() if not (begun and path in FILE_PATHS)}
-        undo = self._closed(undo_of(written, link, able, meant, keep), link, meant, keep)
+        undo, keep = await self._compared(undo, link, actual, meant, FILE_PATHS if begun else frozenset())
         undo, older = await self._older_file(undo, keep, with_written_versions(actual, link))
-        if undo.empty and not undo.rows:
+        if undo.empty and not undo.rows and not written.begun:
             return UndoneAsset(KEPT, undo.obstacles)
-        await note_fact(self._journal(written), RETURNING, True)
-        await self._update(undo, actual)
-        await self._detach(undo)
-        if undo.trash:
-            await self._trash(written, actual)
+        done = not undo.empty or bool(undo.rows)
+        current = await self._write(undo, actual) if done else None
         name = older.name if older is not None and not able.writes(Feature.FILENAME) else ""
-        before = link_before(undo, link, self._uploaded_before(undo), name)
+        before = link_before(undo, link, self._uploaded_before(undo), current, name)
         await self._settle(undo, IN_TRASH if undo.trash else LINKED, before)
+        if not done:
+            return UndoneAsset(KEPT if undo.obstacles else "", undo.obstacles)
         fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
         return UndoneAsset(fate, undo.obstacles, undo.shows)
+
+    async def _compared(
+        self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json], besides: frozenset[str]
+    ) -> tuple[Undo, dict[str, Obstacle]]:
+        """What undoes the writes without what others changed since, and what stays for that. besides: paths that an
+        attempt of this rollback changed itself."""
+        able = self.context.target.capabilities
+        found = await self._comparison(undo, link, actual, meant)
+        keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
+        undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep)
+        if undo.written.begun:
+            undo = replace(undo, patch=without_same(undo.patch, found))
+            removed = await removals_begun(link, self._attempt(undo.written))
+            undo = with_unrecorded_files(undo, link, actual, meant, able, removed)
+        return undo, keep
+
+    async def _stays_in_trash(self, undo: Undo, link: LinkRow) -> bool:
+        """Whether a run that was to take the asset out of the trash was killed before it did: it is still there."""
+        if any(row.seq for row in undo.written.rows):
+            return False
+        held = await TargetTrash(self.context).held(AssetId(undo.written.target))
+        if held is None or living(held) is not None:
+            return False
+        await self._settle(undo, IN_TRASH, link)
+        return True
+
+    async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:
+        """Write the values, detach, and move to the trash; the current file afterwards, if an older one was made
+        it."""
+        await note_fact(self._journal(undo.written), RETURNING, True)
+        now = await self.context.target.fetch(AssetId(undo.written.target)) if undo.versions else None
+        await self._update(undo, actual, now)
+        await self._detach(undo)
+        if undo.trash:
+            await self._trash(undo.written, actual)
+        return now.file if now is not None else None
 
     async def _restored(self, undo: Undo, link: LinkRow) -> bool:
         """Take it out of the trash, once; whether it was there."""
@@ -260,17 +305,19 @@ class AssetUndoer:
         await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
         return UndoneAsset(RESTORED, undo.obstacles, undo.shows)
 
-    async def _foreign(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> dict[str, Obstacle]:
-        """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
-        somebody changed them. Of a set only the members that the run changed return, so that those of others stay and
-        keep nothing from being undone."""
+    async def _comparison(self, undo: Undo, link: LinkRow, actual: Asset, meant: Sequence[Json]) -> Comparison:
+        """What the target has, beside what it may have, and what was there before the run."""
         before = undo.link.draft if undo.link is not None else None
         others = [undo.now]
         if before is not None and await self._journal(undo.written).get(RETURNING):
             others.append(before)
-        expected = expected_of(self.context, link, meant, others)
         wanted = draft_from_json(before) if before is not None else None
-        found = compared(self.context, expected, actual, wanted=wanted)
+        return compared(self.context, expected_of(self.context, link, meant, others), actual, wanted=wanted)
+
+    def _foreign(self, found: Comparison) -> dict[str, Obstacle]:
+        """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
+        somebody changed them. Of a set only the members that the run changed return, so that those of others stay and
+        keep nothing from being undone."""
         most = self.context.target_schema.container_most
         return {
             path: Obstacle(path, BESIDE, stays=True) if _is_set(path, most) else Obstacle(path, CHANGED)
@@ -323,11 +370,12 @@ class AssetUndoer:
         with recording(WriteRecord(undo.written.target, {"version": [undo.versions[-1], version.name]})):
             await journal.run(journal_names.undo("version"), call, idempotent=True)
 
-    async def _update(self, undo: Undo, held: Asset) -> None:
-        """Write the values before. held: what the target had, in case an older version brought others along."""
+    async def _update(self, undo: Undo, held: Asset, now: Asset | None) -> None:
+        """Write the values before. held: what the target had, if an older version brought others along, which it has
+        now."""
         asset, patch = AssetId(undo.written.target), undo.patch
-        if undo.versions:
-            patch = self._with_values(patch, held, await self.context.target.fetch(asset))
+        if now is not None:
+            patch = self._with_values(patch, held, now)
         if patch.empty:
             return
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}

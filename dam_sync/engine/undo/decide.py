@@ -10,7 +10,7 @@ from typing import Any, Final
 from dam_sync.engine.changes import WHOLE
 from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Patch, Rights, digest_of
+from dam_sync.model.asset import FileRef, Patch, Rights, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json, rights_to_json
 from dam_sync.model.conflict import PLACEMENTS
@@ -56,9 +56,10 @@ MADE_REASONS: Final = {
 class Undo:
     """What undoes the writes of one asset. link: as it was before the run, as far as its values are undone. trash: the
     run created the asset, or took it out of the trash; restore: the run removed it. versions: keys of the newest files,
-    which the run added. detach: attachments that it added, as they were sent, by key. rows: numbers of the ledger rows
-    of which nothing stays. now, then: what the target has, and what it has once this is undone, as drafts in JSON; None
-    if the asset goes to the trash instead. shows: more people see it afterwards, which the job accepts."""
+    which the run added. detach: attachments that it added, as they were sent, by key; lost: keys of those that it
+    removed without a row of the ledger. rows: numbers of the ledger rows of which nothing stays. now, then: what the
+    target has, and what it has once this is undone, as drafts in JSON; None if the asset goes to the trash instead.
+    shows: more people see it afterwards, which the job accepts."""
 
     written: WrittenAsset
     link: LinkRow | None = None
@@ -67,6 +68,7 @@ class Undo:
     patch: Patch = field(default_factory=Patch)
     versions: tuple[str, ...] = ()
     detach: Mapping[str, Json] = field(default_factory=dict)
+    lost: frozenset[str] = frozenset()
     obstacles: tuple[Obstacle, ...] = ()
     rows: tuple[int, ...] = ()
     now: Json = None
@@ -268,21 +270,23 @@ class _Files:
         return made
 
 
-def link_before(undo: Undo, link: LinkRow, earlier: EarlierFile | None, name: str = "") -> LinkRow:
+def link_before(
+    undo: Undo, link: LinkRow, earlier: EarlierFile | None, current: FileRef | None = None, name: str = ""
+) -> LinkRow:
     """The link as it was before the run, so that the next run finds what is new. A version that the target keeps in its
-    history is marked, and comes before those that were there. earlier: the file that is current again; name: the file
-    name that it brought along."""
+    history is marked, and comes before those that were there. earlier: the file that is current again, as it was sent;
+    current: the same as the target returns it, which may publish another digest; name: the file name that it brought
+    along."""
     back = undo.link or link
     if name:
         draft = {**back.draft, "filename": name}
         back = replace(back, draft=draft, draft_fingerprint=digest_of(draft))
-    added, detached = frozenset(undo.versions), frozenset(undo.detach)
+    added, detached = frozenset(undo.versions), frozenset(undo.detach) | undo.lost
     files: dict[str, Any] = {}
     if added:
         left = tuple(f"{LEFT}{key}" for key in link.versions if key in added)
         files["versions"] = (*left, *(key for key in link.versions if key not in added))
-        files["digests"] = _digests(earlier)
-        files["size"] = earlier.size if earlier is not None else None
+        files |= _facts_before(undo, link, earlier, current)
     return replace(
         back,
         source_revision="",
@@ -293,6 +297,16 @@ def link_before(undo: Undo, link: LinkRow, earlier: EarlierFile | None, name: st
         proofs={key: proof for key, proof in link.proofs.items() if key not in added | detached},
         **files,
     )
+
+
+def _facts_before(undo: Undo, link: LinkRow, earlier: EarlierFile | None, current: FileRef | None) -> dict[str, Any]:
+    """Size and digests of the file that is current again: as the link has them, if the run did not complete it."""
+    sent, size = _digests(earlier), earlier.size if earlier is not None else None
+    if undo.written.begun:
+        sent, size = dict(link.digests), link.size
+    if current is None:
+        return {"digests": sent, "size": size}
+    return {"digests": {**sent, **current.digests}, "size": current.size if size is None else size}
 
 
 def _digests(earlier: EarlierFile | None) -> dict[str, str]:

@@ -40,6 +40,7 @@ UNDOING = "undoing"
 RELATED, UNRELATED, PLACED = "relations removed", "relations written again", "memberships returned"
 RENAMED = "renamed back"
 INCOMPLETE = "incomplete assets moved to the trash"
+INTERRUPTED = "being changed when the run was interrupted"
 SHOWN = f"of these shown to more people again, as `{ExposureRule.RETURNED.value}: accept` says"
 
 
@@ -57,17 +58,7 @@ class Rollback:
         """Count what would be undone, by the state alone: the target is not asked for assets."""
         undoer = self._undoer()
         async for written in self._assets():
-            if written.later:
-                self._count(written, UndoneAsset(KEPT, (later_write(written.later),)))
-                self.listed.keep(written.target)
-                continue
-            undo = await undoer.planned(written)
-            if undo.trash or undo.restore or not undo.empty:
-                fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
-                self._count(written, UndoneAsset(fate, undo.obstacles, undo.shows))
-            elif undo.obstacles:
-                self.listed.keep(written.target)
-                self._count(written, UndoneAsset(KEPT, undo.obstacles))
+            await self._survey_asset(undoer, written)
         for row in self.listed.relations():
             await self._survey_relation(row)
         for members in self.listed.members(self._members_at_once):
@@ -81,6 +72,21 @@ class Rollback:
         await self._survey_incomplete()
         self.counts = +self.counts
         self._others()
+
+    async def _survey_asset(self, undoer: AssetUndoer, written: WrittenAsset) -> None:
+        if written.later:
+            self._count(written, UndoneAsset(KEPT, (later_write(written.later),)))
+            self.listed.keep(written.target)
+            return
+        undo = await undoer.planned(written)
+        if written.begun and not written.rows:
+            self.counts[INTERRUPTED] += 1
+        elif undo.trash or undo.restore or not undo.empty:
+            fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
+            self._count(written, UndoneAsset(fate, undo.obstacles, undo.shows))
+        elif undo.obstacles:
+            self.listed.keep(written.target)
+            self._count(written, UndoneAsset(KEPT, undo.obstacles))
 
     @property
     def is_done(self) -> bool:
@@ -152,17 +158,21 @@ class Rollback:
 
     async def _survey_incomplete(self) -> None:
         """Assets without a link that the run began: whether there is anything at the target is not known."""
-        after = ""
-        while page := await self.context.store.unfinished_assets(self.listed.run, after, PAGE):
-            after = page[-1]
-            named = self.listed.sources(page)
-            self.counts[INCOMPLETE] += len(set(page) - named - (await self.context.store.links(page)).keys())
+        async for page in self._unlinked():
+            self.counts[INCOMPLETE] += len(page)
+
+    async def _unlinked(self) -> AsyncIterator[list[AssetId]]:
+        """Assets that the run began to create and that no row of the ledger names: the response was lost."""
+        store, after = self.context.store, ""
+        while page := await store.unfinished_assets(self.listed.run, after, PAGE):
+            after = page[-1].source
+            begun = [each.source for each in page if each.of_run]
+            known = self.listed.sources(begun) | (await store.links(begun)).keys() | (await store.trashed(begun)).keys()
+            yield [source for source in begun if source not in known]
 
     async def _incomplete(self) -> None:
-        """Assets that the run began to create and that no row of the ledger names: the response was lost."""
-        context, after = self.context, ""
-        while page := await context.store.unfinished_assets(self.listed.run, after, PAGE):
-            after = page[-1]
+        context = self.context
+        async for page in self._unlinked():
             for asset in page:
                 try:
                     await trash_partial_create(context, Work(0, asset, "", begun=True))

@@ -17,7 +17,28 @@ from tests.support.virtual.state_location import beside
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import FUSE, LAGS
 
-__all__ = ["ALL", "RollbackProcess", "assets_of", "differing", "preview", "roll_back", "stays"]
+__all__ = ["ALL", "RollbackProcess", "RunProcess", "assets_of", "differing", "preview", "roll_back", "stays"]
+
+
+@dataclass
+class RunProcess:
+    """A process that runs a job over everything, and may be killed."""
+
+    of: TwoTenants
+
+    @property
+    def job(self) -> Path:
+        """The job file."""
+        return self.of.job
+
+    @property
+    def folders(self) -> Sequence[Path]:
+        """All that is written to in this world."""
+        return [beside(self.job), self.of.source.folder, self.of.target.folder]
+
+    def live(self, fuse: Fuse | None = None) -> Fuse:
+        """One run behind `fuse`, or one that never blows; that fuse."""
+        return self.of.universe.live(self.job, fuse, full=True)
 
 
 @dataclass

@@ -1,0 +1,113 @@
+"""What an interrupted attempt may have left of an asset though no row of the ledger says so: the row of a write comes
+with its result, and the process was killed before it had that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dam_sync.engine.compare.comparison import Comparison
+from dam_sync.engine.files import file_facts
+from dam_sync.engine.recovery.intents import attachments_sent, files_sent
+from dam_sync.engine.removals.parts import sent_file
+from dam_sync.engine.undo.decide import MOVES, NO_BYTES, NO_DETACH, NO_VERSION, Undo
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, FileRef, Patch, Placement
+from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
+from dam_sync.model.values import Json
+from dam_sync.store.journal import StoredJournal
+from dam_sync.store.rows import LedgerRow, LinkRow
+from dam_sync.store.undo_list import Obstacle, WrittenAsset
+
+EARLIER = Obstacle("assets", "an earlier run began to change them and did not complete them: roll back that run first")
+NO_ROW = 0  # the number of a row that the ledger does not have
+
+
+async def with_open_moves(written: WrittenAsset, journal: StoredJournal, run: int) -> WrittenAsset:
+    """With a row for the removal, and one for the return from the trash, if that was begun and has none."""
+    known = {row.operation for row in written.rows}
+    names = [name for name in MOVES if name not in known and await journal.is_begun(name)]
+    rows = (LedgerRow(NO_ROW, run, name, written.source, written.target, None, "") for name in names)
+    return replace(written, rows=(*written.rows, *rows))
+
+
+async def removals_begun(link: LinkRow, journal: StoredJournal) -> dict[str, FileRef]:
+    """Attachments of the link, by key, that an attempt began to remove."""
+    found = {key: await journal.get(journal_names.detaching(key)) for key in link.attachments}
+    return {key: sent_file(sent) for key, sent in found.items() if sent is not None}
+
+
+def with_unrecorded_files(
+    undo: Undo,
+    link: LinkRow,
+    actual: Asset,
+    intents: Sequence[Json],
+    able: Capabilities,
+    removed: Mapping[str, FileRef],
+) -> Undo:
+    """With versions and attachments that the target has, the attempts intended to send, and no row names; and without
+    attachments that they began to remove, and that are gone."""
+    more = max(0, sum(1 for _ in _sent_versions(link, actual, intents)) - _number_of(undo, "version"))
+    files = _sent_attachments(undo, link, actual, intents)
+    lost = [key for key, sent in removed.items() if not any(_is_same(sent, file) for file in actual.attachments)]
+    found: list[Obstacle] = [NO_BYTES] if lost else []
+    if more and Operation.RESTORE_VERSION in able:
+        undo = replace(undo, versions=(*undo.versions, *(f"unrecorded {number}" for number in range(more))))
+    elif more:
+        found.append(NO_VERSION)
+    if files and Operation.DETACH in able:
+        undo = replace(undo, detach={**undo.detach, **files})
+    elif files:
+        found.append(NO_DETACH)
+    return replace(undo, lost=frozenset(lost), obstacles=tuple(dict.fromkeys((*undo.obstacles, *found))))
+
+
+def _number_of(undo: Undo, kind: str) -> int:
+    return sum(journal_names.kind_of(row.operation) == kind for row in undo.written.rows)
+
+
+def _sent_versions(link: LinkRow, actual: Asset, intents: Sequence[Json]) -> Iterator[FileRef]:
+    """The newest versions of the target as far as they are files that were sent, and not the one of before."""
+    sent, before = files_sent(intents), FileRef("", "", link.size, digests=link.digests)
+    for file in reversed(actual.versions):
+        known = bool(link.versions) and before.agrees(file)
+        if known or not any(each.agrees(file) for each in sent):
+            return
+        yield file
+
+
+def _sent_attachments(undo: Undo, link: LinkRow, actual: Asset, intents: Sequence[Json]) -> dict[str, Json]:
+    """Facts of attachments of the target by a key of their own."""
+    before = [sent_file(sent) for sent in (*link.attached.values(), *undo.detach.values())]
+    left = [file for file in actual.attachments if not any(_is_same(one, file) for one in before)]
+    sent = attachments_sent(intents)
+    found = {(one.name, one.size): one for one in sent if any(_is_same(one, file) for file in left)}
+    return {f"unrecorded {number}": file_facts(one) for number, one in enumerate(found.values())}
+
+
+def _is_same(one: FileRef, other: FileRef) -> bool:
+    return one.name == other.name and one.agrees(other)
+
+
+def without_same(patch: Patch, found: Comparison) -> Patch:
+    """The patch without what the target has already: an attempt that was killed may have written none of it."""
+    rights = [path for path in (*DATES, "groups", "restrictions") if path in found.parts]
+    same_rights = all(found.is_same(path) for path in rights)
+
+    def open_of(places: frozenset[Placement]) -> frozenset[Placement]:
+        return frozenset(place for place in places if not found.is_same(f"{PLACEMENTS}{place.kind}"))
+
+    tags = frozenset() if found.is_same("tags") else patch.tags_add | patch.tags_remove
+    return replace(
+        patch,
+        fields={key: value for key, value in patch.fields.items() if not found.is_same(f"{FIELDS}{key}")},
+        filename=None if found.is_same("filename") else patch.filename,
+        status=None if found.is_same("status") else patch.status,
+        placements_add=open_of(patch.placements_add),
+        placements_remove=open_of(patch.placements_remove),
+        tags_add=patch.tags_add & tags,
+        tags_remove=patch.tags_remove & tags,
+        rights=None if rights and same_rights else patch.rights,
+        cleared=frozenset() if rights and same_rights else patch.cleared,
+    )

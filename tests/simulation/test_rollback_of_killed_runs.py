@@ -1,0 +1,90 @@
+"""A run that was killed in the middle of all kinds of changes is rolled back: the target is as it was before that run,
+or the report names each asset that is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.simulation.conftest import TRIED
+from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.sample.rotation import OfToday
+from tests.support.virtual.branching import Branch, Plan, branches
+from tests.support.virtual.crashes import POINTS, SEED
+from tests.support.virtual.fuse import AFTER, CALL, Fuse, Point
+from tests.support.virtual.rollback_process import RunProcess, assets_of, differing, roll_back, stays
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import EDITS, Edit, tags
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
+
+EACH_KIND = max(6, POINTS // 4)  # crash points
+SWAPPED = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
+
+
+@pytest.mark.parametrize("kind", ["b_documents", "c_brandlibrary", "e_profiles"])
+def test_an_update_whose_call_was_answered_to_nobody_is_undone(tmp_path: Path, kind: str) -> None:
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with scene(tmp_path / "reference", kind, SWAPPED, exposure=REOPENS) as job:
+        job.edit("source")
+        last = [point for point in RunProcess(job).live().points() if (point.kind, point.when) == (CALL, AFTER)][-1]
+    with scene(tmp_path / "crashed", kind, SWAPPED, exposure=REOPENS) as job:
+        before = assets_of(job.target)
+        job.edit("source")
+        assert job.universe.live(job.job, Fuse(last), full=True).blown
+        assert [*differing(before, assets_of(job.target))] != []
+        report = roll_back(job, 2)
+        assert [*differing(before, assets_of(job.target))] == []
+        assert (report.done, report.counts, report.complete) == (False, {"returned to earlier values": 1}, True)
+        assert job.run(full=True).counts["updated"] == 1
+        assert job.verify()["clean"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_killed_run_may_have_left_is_undone_or_named(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None], of_today: OfToday
+) -> None:
+    edits = EDITS[kind]
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with scene(tmp_path / "reference", kind, edits, exposure=ACCEPTED) as job:
+        job.edit("source")
+        every = RunProcess(job).live().points()
+    plans = of_today([(point,) for point in points_of(kind, every)])
+    with scene(tmp_path / "crashed", kind, edits, exposure=ACCEPTED) as job:
+        before = assets_of(job.target)
+        job.edit("source")
+        came = list(branches(RunProcess(job), plans, partial(undone, job, before)))
+    assert len(came) == len(plans)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def points_of(kind: str, every: list[Point]) -> list[Point]:
+    """Every moment, or a sample of those after calls and of the others."""
+    if EVERYTHING:
+        return every
+    rng = random.Random(f"{SEED} {kind}")
+    calls = [point for point in every if (point.kind, point.when) == (CALL, AFTER)]
+    others = [point for point in every if (point.kind, point.when) != (CALL, AFTER)]
+    number = min(EACH_KIND, len(calls), len(others))
+    return [*rng.sample(calls, number), *rng.sample(others, number)]
+
+
+def undone(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:
+    if not ask(job.job, "SELECT 1 FROM run WHERE id = 2"):
+        return Branch(1)  # it was killed before the run began
+    report = roll_back(job, 2)
+    named = stays(job)
+    faults = [*differing(before, assets_of(job.target), named)]
+    if named and report.complete and any(differing(before, assets_of(job.target))):
+        faults.append(f"complete, though {report.cannot} stay")
+    again = roll_back(job, 2)
+    if any(count for fate, count in again.counts.items() if fate != "kept"):
+        faults.append(f"undone twice: {again.counts}")
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
