@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import structlog
 
-from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.filenames import FilenameAllocator
 from dam_sync.engine.guards.copies import refuse_copies
@@ -26,6 +25,7 @@ from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
+from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.removals.assets import find_deletions, remove_deleted
 from dam_sync.engine.removals.members import keep_members
@@ -46,7 +46,6 @@ from dam_sync.model.errors import ConfigError, NotFound, StopRequested, Truncate
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
-from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import UNREAD_CONTAINERS, WATERMARK, listed_key, window_key
 from dam_sync.store.runs import HEARTBEAT_SECONDS
@@ -55,7 +54,6 @@ from dam_sync.store.waves import ELSEWHERE
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
-WAITING = "waiting up to {:.0f} s for the search index of the target"
 
 
 async def execute(context: RunContext, *beside: Coroutine[Any, Any, None]) -> None:
@@ -96,7 +94,7 @@ async def _phases(context: RunContext) -> None:
     await retry_exposed(context)
     await retry_parked(context)
     if context.reads_target:
-        await _wait_for_index(context)
+        await wait_for_index(context)
     await context.enter("reading the target")
     if context.planned is not None:
         terms.allowed = containers.allowed = context.planned.require_shared
@@ -126,14 +124,6 @@ async def _phases(context: RunContext) -> None:
     await remove_deleted(context, worker)
     await context.enter("closing")
     await abort_orphaned_uploads(context)
-
-
-async def _wait_for_index(context: RunContext) -> None:
-    """Until it can no longer be behind the last run: what the target lists is compared. Raises StopRequested."""
-    left = await context.lag_left()
-    if left > 0:
-        await context.enter(WAITING.format(left))
-        await sleep_looking(context.clock, left, context.refuse_stopped, INDEX)
 
 
 async def _announce_interrupted(context: RunContext) -> None:

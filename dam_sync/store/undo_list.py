@@ -184,6 +184,11 @@ class UndoList(ScratchDatabase):
         """Whether the run created assets, of which not all are undone."""
         return self._db.execute("SELECT 1 FROM written WHERE kind = 'create' LIMIT 1").fetchone() is not None
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether there are assets that the run began to change and did not complete."""
+        return self._db.execute("SELECT 1 FROM begun LIMIT 1").fetchone() is not None
+
     def sources(self, assets: Sequence[str]) -> set[str]:
         """Those of these source assets of which the run wrote something."""
         marks = ", ".join("?" * len(assets))

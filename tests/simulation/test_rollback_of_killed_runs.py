@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.conftest import TRIED
-from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.pairs import KINDS
 from tests.support.sample.rotation import OfToday
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
@@ -66,14 +66,11 @@ def test_what_a_killed_run_may_have_left_is_undone_or_named(
 
 
 def points_of(kind: str, every: list[Point]) -> list[Point]:
-    """Every moment, or a sample of those after calls and of the others."""
-    if EVERYTHING:
-        return every
+    """As many moments after calls as others, by the number of crash points that is asked for."""
     rng = random.Random(f"{SEED} {kind}")
     calls = [point for point in every if (point.kind, point.when) == (CALL, AFTER)]
     others = [point for point in every if (point.kind, point.when) != (CALL, AFTER)]
-    number = min(EACH_KIND, len(calls), len(others))
-    return [*rng.sample(calls, number), *rng.sample(others, number)]
+    return [point for some in (calls, others) for point in rng.sample(some, min(EACH_KIND, len(some)))]
 
 
 def undone(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan) -> Branch:

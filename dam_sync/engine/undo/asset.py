@@ -20,7 +20,7 @@ from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.removals.trash import TargetTrash, living, made_again
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.attempts import EARLIER, removals_begun, with_open_moves, with_unrecorded_files, without_same
+from dam_sync.engine.undo.attempts import EARLIER, removals_begun, with_open_moves, with_unrecorded_files
 from dam_sync.engine.undo.decide import (
     BESIDE,
     CHANGED,
@@ -240,7 +240,6 @@ class AssetUndoer:
         keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
         undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep)
         if undo.written.begun:
-            undo = replace(undo, patch=without_same(undo.patch, found))
             removed = await removals_begun(link, self._attempt(undo.written))
             undo = with_unrecorded_files(undo, link, actual, meant, able, removed)
         return undo, keep

@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dam_sync.engine.compare.comparison import Comparison
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.recovery.intents import attachments_sent, files_sent
 from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.undo.decide import MOVES, NO_BYTES, NO_DETACH, NO_VERSION, Undo
+from dam_sync.engine.undo.decide import IN_HISTORY, MOVES, NO_BYTES, NO_DETACH, NO_VERSION, Undo
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, FileRef, Patch, Placement
+from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
-from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
 from dam_sync.model.values import Json
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LedgerRow, LinkRow
@@ -54,6 +52,7 @@ def with_unrecorded_files(
     found: list[Obstacle] = [NO_BYTES] if lost else []
     if more and Operation.RESTORE_VERSION in able:
         undo = replace(undo, versions=(*undo.versions, *(f"unrecorded {number}" for number in range(more))))
+        found.append(IN_HISTORY)
     elif more:
         found.append(NO_VERSION)
     if files and Operation.DETACH in able:
@@ -88,26 +87,3 @@ def _sent_attachments(undo: Undo, link: LinkRow, actual: Asset, intents: Sequenc
 
 def _is_same(one: FileRef, other: FileRef) -> bool:
     return one.name == other.name and one.agrees(other)
-
-
-def without_same(patch: Patch, found: Comparison) -> Patch:
-    """The patch without what the target has already: an attempt that was killed may have written none of it."""
-    rights = [path for path in (*DATES, "groups", "restrictions") if path in found.parts]
-    same_rights = all(found.is_same(path) for path in rights)
-
-    def open_of(places: frozenset[Placement]) -> frozenset[Placement]:
-        return frozenset(place for place in places if not found.is_same(f"{PLACEMENTS}{place.kind}"))
-
-    tags = frozenset() if found.is_same("tags") else patch.tags_add | patch.tags_remove
-    return replace(
-        patch,
-        fields={key: value for key, value in patch.fields.items() if not found.is_same(f"{FIELDS}{key}")},
-        filename=None if found.is_same("filename") else patch.filename,
-        status=None if found.is_same("status") else patch.status,
-        placements_add=open_of(patch.placements_add),
-        placements_remove=open_of(patch.placements_remove),
-        tags_add=patch.tags_add & tags,
-        tags_remove=patch.tags_remove & tags,
-        rights=None if rights and same_rights else patch.rights,
-        cleared=frozenset() if rights and same_rights else patch.cleared,
-    )

@@ -16,6 +16,7 @@ import structlog
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.removals.members import read_members
 from dam_sync.engine.run_context import RunContext
@@ -97,6 +98,8 @@ class Rollback:
         """Undo everything that can be undone. Raises what stops a run; safe to repeat."""
         context = self.context
         self.listed.forget_obstacles()
+        if self.listed.is_interrupted or [page async for page in self._unlinked() if page]:
+            await wait_for_index(context)
         if self.listed.creates:
             await read_members(context)
         await context.enter(UNDOING)
