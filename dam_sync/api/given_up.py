@@ -10,8 +10,10 @@ from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.asset import AssetUndoer
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure import ExposureRule
+from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 
@@ -53,6 +55,7 @@ async def listed_writes(store: SqlStore, run: int) -> AsyncIterator[UndoList]:
                 listed.add(rows)
             listed.complete()
             await _add_begun(store, listed)
+            await _add_open(store, listed)
             yield listed
         finally:
             listed.close()
@@ -68,3 +71,17 @@ async def _add_begun(store: SqlStore, listed: UndoList) -> None:
         links = [*(await store.links(list(begun))).values()]
         links += [each.link for each in (await store.trashed(list(begun))).values()]
         listed.add_begun((link.source, link.target, begun[AssetId(link.source)]) for link in links)
+
+
+async def _add_open(store: SqlStore, listed: UndoList) -> None:
+    """Memberships and relations that the run was about to change."""
+    for each in await store.open_memberships(listed.run):
+        listed.add_open_members(each.container, each.added, each.removed)
+    for number, name in enumerate(await store.open_relations(listed.run), 1):
+        owner, kind, other = journal_names.relation_of(name)
+        links = await store.links([AssetId(owner), AssetId(other)])
+        if len(links) == len({owner, other}):
+            end = {"kind": kind, "target": links[AssetId(other)].target}
+            sides = [None, end] if journal_names.kind_of(name) == "relate" else [end, None]
+            target = links[AssetId(owner)].target
+            listed.add_open_relation(LedgerRow(-number, listed.run, name, "", target, None, "", {"relation": sides}))

@@ -9,17 +9,20 @@ import structlog
 from dam_sync.engine.changes import changes_of_members
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
+from dam_sync.engine.removals.trash import made_again
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import DamSyncError
+from dam_sync.model.errors import DamSyncError, Rejected
+from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.note_keys import RETRIED_REFUSALS, window_key
 from dam_sync.store.refused import CIRCLE
 from dam_sync.store.rows import RelationRow
+from dam_sync.store.undo import PLACES, RELATES
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
@@ -46,8 +49,8 @@ async def place_recorded(
     remove: Sequence[AssetId],
     named: Callable[[str], str] = str,
 ) -> str:
-    """Change members of a container as one recorded step, and return its name. named: what the journal calls it.
-    Raises what the target raises."""
+    """Change members of a container as one recorded step, and return its name. What is about to be changed is durable
+    before the call. named: what the journal calls it. Raises what the target raises."""
 
     async def call() -> Json:
         await context.target.place(container, add, remove)
@@ -55,13 +58,19 @@ async def place_recorded(
 
     members = digest_of([container.id, list(add), list(remove)])
     name = named(journal_names.place(container.kind, container.path, members))
-    with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-        await journal.run(name, call, idempotent=True)
+    meant: Json = {"container": container.id, "add": [*map(str, add)], "remove": [*map(str, remove)]}
+    await note_fact(journal, journal_names.placing(name), meant)
+    try:
+        with recording(WriteRecord(container.id, changes_of_members(add, remove))):
+            await journal.run(name, call, idempotent=True)
+    except Rejected:
+        await journal.discard(journal_names.placing(name))
+        raise
     return name
 
 
 def _scope(context: RunContext) -> str:
-    return f"place:{context.run.id}"
+    return f"{PLACES}{context.run.id}"
 
 
 async def _write_memberships(
@@ -97,7 +106,7 @@ async def write_relations(context: RunContext) -> None:
     reported."""
     if Operation.RELATE not in context.target.capabilities:
         return
-    journal = context.store.run_journal(f"relate:{context.run.id}")
+    journal = context.store.run_journal(f"{RELATES}{context.run.id}")
     await _remove_relations(context, journal)
     cycles = context.target.capabilities.writes(Feature.CYCLES)
     after = 0
@@ -139,7 +148,7 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
         detail: Json = {"kind": row.kind, "target": row.other_target}
         with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
             name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
-            await journal.run(name, call, idempotent=True)
+            await journal.run(name, call, reconcile=made_again)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise

@@ -87,6 +87,12 @@ def other_of(name: str, owner: str, kind: str) -> str:
     return name.removeprefix(f"{kind_of(name)}:{owner}:{kind}:")  # as earlier releases wrote it
 
 
+def relation_of(name: str) -> tuple[str, str, str]:
+    """The inverse of `relation`: owner, kind and other asset."""
+    owner, kind, other = parted(name, _BETWEEN)[1:4]
+    return owner, kind, other
+
+
 def term(vocabulary: str, path: Sequence[str]) -> str:
     """A term that is created. path: the labels from the root down to it; one without levels has its label only."""
     return f"{of_terms(vocabulary)}{joined(path, '/')}"
@@ -161,6 +167,11 @@ def of_containers(kind: str) -> str:
 def place(kind: str, path: Sequence[str], digest: str) -> str:
     """Memberships in a container that are changed. digest: of the container and the assets."""
     return f"place:{escaped(kind, _BETWEEN)}:{path_text(path)}:{digest}"
+
+
+def placing(name: str) -> str:
+    """What is about to be changed by `place`: the container and the assets, which its name does not say."""
+    return silent(f"placing {name}")
 
 
 def update(number: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.journal_names import placing
 from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import MEMBER_READINGS
@@ -229,7 +230,8 @@ class MembershipRepository(Repository):
                 _DONE.run(c, of=spot, ids=to_text(list(piece)))
             if step:
                 scope, name = step
-                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name == name))
+                names = (name, placing(name))
+                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name.in_(names)))
 
         await self._write(job)
 

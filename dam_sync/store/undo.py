@@ -18,9 +18,10 @@ from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
-from dam_sync.store.runs import UNDO_SCOPE
+from dam_sync.store.runs import RUN_SCOPE, UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
+PLACES, RELATES = "place:", "relate:"  # before the number of a run: its journals of memberships and of relations
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
 _AFTER_ASSETS = f"{ASSET_SCOPE[:-1]};"  # a semicolon is right behind a colon
@@ -58,6 +59,15 @@ class UnfinishedAsset:
     source: AssetId
     of_run: bool
     earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMemberships:
+    """Assets of the target that were about to be added to a container, or removed from it."""
+
+    container: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,26 @@ class UndoRepository(Repository):
             ]
 
         return await self._read(job)
+
+    async def open_memberships(self, run: int) -> list[OpenMemberships]:
+        """Those that this run was about to change when it was interrupted."""
+        mine = (JOURNAL.c.scope == f"{RUN_SCOPE}{PLACES}{run}", JOURNAL.c.name.startswith(journal_names.placing("")))
+        chosen = select(JOURNAL.c.result).where(*mine, JOURNAL.c.state == "done").order_by(JOURNAL.c.name)
+        rows = await self._read(lambda c: [from_text(result) for result in c.execute(chosen).scalars()])
+        return [OpenMemberships(row["container"], tuple(row["add"]), tuple(row["remove"])) for row in rows]
+
+    async def open_relations(self, run: int) -> list[str]:
+        """Names of journal entries of relations that this run was about to write or to remove when it was
+        interrupted."""
+        mine = (JOURNAL.c.scope == f"{RUN_SCOPE}{RELATES}{run}", JOURNAL.c.state == "intent")
+        chosen = select(JOURNAL.c.name).where(*mine).order_by(JOURNAL.c.name)
+        return await self._read(lambda c: list(c.execute(chosen).scalars()))
+
+    async def forget_open_writes(self, run: int) -> None:
+        """What this run was about to change of memberships and relations is undone. Safe to repeat."""
+        scopes = [f"{RUN_SCOPE}{kind}{run}" for kind in (PLACES, RELATES)]
+        gone = delete(JOURNAL).where(JOURNAL.c.scope.in_(scopes))
+        await self._write(lambda c: recount_rows(c, lambda: c.execute(gone) and None))
 
     async def undone(self, run: int, row: Undone) -> None:
         """Commit what was undone of an asset of this run; safe to repeat."""

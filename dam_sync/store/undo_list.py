@@ -17,6 +17,7 @@ OF_ASSET = frozenset({"create", "hide", "remove", "restore", "version", "attach"
 RELATIONS = frozenset({"relate", "unrelate"})
 RENAMES = frozenset({"rename_term", "rename_container"})
 PLACE = "place"
+UNRECORDED = 0  # the number of what the ledger does not have; those of relations are below
 EXAMPLES = 3
 MADE = frozenset({"term", "container"})
 NOBODY: tuple[list[str], list[str]] = ([], [])
@@ -141,6 +142,17 @@ class UndoList(ScratchDatabase):
         """Assets, by their ids at source and target, that the run began to change and did not complete; and whether an
         earlier run had begun that."""
         self._db.executemany("INSERT OR IGNORE INTO begun (source, target, earlier) VALUES (?, ?, ?)", assets)
+
+    def add_open_members(self, container: str, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Assets that the run was about to add to a container, or to remove from it."""
+        rows = [(container, each, UNRECORDED, adds) for ids, adds in ((removed, 0), (added, 1)) for each in ids]
+        self._db.executemany("INSERT OR IGNORE INTO member (container, target, seq, adds) VALUES (?, ?, ?, ?)", rows)
+
+    def add_open_relation(self, row: LedgerRow) -> None:
+        """A relation that the run was about to write or to remove. row: as the ledger would have it; its number is
+        below those of the ledger."""
+        ends = (row.target, _relation_of(row)["target"])
+        self._db.execute("INSERT OR IGNORE INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
 
     def complete(self) -> None:
         """The whole ledger was added: leave out what was undone before, and list what stayed then."""

@@ -19,6 +19,7 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.removals.members import read_members
+from dam_sync.engine.removals.trash import TargetTrash
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import place_recorded
 from dam_sync.engine.undo.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
@@ -33,7 +34,7 @@ from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import LedgerRow, Work
 from dam_sync.store.undo import Undone
-from dam_sync.store.undo_list import Obstacle, UndoList, WrittenAsset, WrittenMembers
+from dam_sync.store.undo_list import UNRECORDED, Obstacle, UndoList, WrittenAsset, WrittenMembers
 
 log = structlog.get_logger(__name__)
 PAGE = 500
@@ -116,6 +117,7 @@ class Rollback:
             self._refuse_stopped()
         self.counts = +self.counts
         self._others()
+        await context.store.forget_open_writes(self.listed.run)
         await abort_orphaned_uploads(context)
 
     # -- assets ---------------------------------------------------------------------------------------------------
@@ -224,12 +226,22 @@ class Rollback:
         links = await self.context.store.links_by_target([AssetId(row.target)])
         owner = links.get(AssetId(row.target))
         if owner is not None:
-            if not await self._turn(row, relation, added=added, both=both):
+            if row.seq < UNRECORDED and both and await self._is_there(row, relation) is not added:
+                both = False  # it was not written before the run was interrupted
+            elif not await self._turn(row, relation, added=added, both=both):
                 return
             other = journal_names.other_of(row.operation, owner.source, relation.kind)
             await self.context.store.relation_undone(owner.source, relation.kind, other, added=added)
             self.counts[RELATED if added else UNRELATED] += both
-        await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))
+        if row.seq > UNRECORDED:
+            await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))
+
+    async def _is_there(self, row: LedgerRow, relation: Relation) -> bool:
+        """Whether the target asset has this relation."""
+        held = await TargetTrash(self.context).held(AssetId(row.target))
+        return held is not None and any(
+            (each.kind, each.target) == (relation.kind, relation.target) for each in held.relations
+        )
 
     async def _turn(self, row: LedgerRow, relation: Relation, *, added: bool, both: bool) -> bool:
         """Write or remove one relation; False if the target refused it. One to an asset that is gone went with it."""
@@ -296,7 +308,10 @@ class Rollback:
             remove = [AssetId(each) for each in batch if each in added]
             refused |= await self._place(container, add, remove)
             self._refuse_stopped()
-        if rows := self.listed.members_done(members.container, {*moved, *gone} - refused):
+        rows = [
+            row for row in self.listed.members_done(members.container, {*moved, *gone} - refused) if row > UNRECORDED
+        ]
+        if rows:
             await self.context.store.undone(self.listed.run, Undone("", members.container, rows))
 
     async def _place(self, container: Placement, add: list[AssetId], remove: list[AssetId]) -> set[str]:
