@@ -83,7 +83,7 @@ class _Undoing:
         undoing = self._rollback(listed, await self._is_whole())
         self.linked = await self.store.link_count()
         await undoing.survey()
-        return await self._report(undoing)
+        return await self._report(undoing, executed=False)
 
     async def execute(self, listed: UndoList) -> RollbackReport:
         """Undo the run, unless there is nothing left of it."""
@@ -167,7 +167,8 @@ class _Undoing:
         books = {"rolled back": self.row.id, "counts": report.counts, "cannot": report.cannot}
         await store.finish(run.id, {**books, "ledger": await store.ledger_count(), **spent}, listed=False)
 
-    async def _report(self, undoing: Rollback) -> RollbackReport:
+    async def _report(self, undoing: Rollback, *, executed: bool = True) -> RollbackReport:
+        """executed: whether anything was undone, or would have been in a dry run."""
         context, row = self.context, self.row
         report = RollbackReport(
             job=context.job,
@@ -188,7 +189,8 @@ class _Undoing:
         report.notes.extend([] if context.dry else self._allowed(undoing.counts[TRASHED]))
         report.notes.extend(await self._notes(undoing))
         report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])
-        report.done = undoing.is_done
+        report.nothing = undoing.is_done
+        report.done = report.complete and (undoing.is_done or (executed and not context.dry))
         return report
 
     async def _notes(self, undoing: Rollback) -> list[str]:

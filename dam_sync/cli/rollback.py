@@ -55,7 +55,9 @@ def rollback(
         output.written(out)
         allow = report.trashed if report.over else 0
         output.next(
-            *after_rollback(str(job), run, dry_run=dry_run, complete=report.complete, done=report.done, allow=allow)
+            *after_rollback(
+                str(job), run, dry_run=dry_run, complete=report.complete, nothing=report.nothing, allow=allow
+            )
         )
         return 0 if report.complete else 4
 
@@ -81,7 +83,7 @@ def _ask(output: Output, job: JobFile, asked: RollbackRequest) -> None:
     except typer.Exit as ended:
         if ended.exit_code:
             raise
-    if previewed[0].done:
+    if previewed[0].nothing:
         raise typer.Exit(0 if previewed[0].complete else 4)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         output.error_note(UNASKED)
@@ -101,5 +103,5 @@ def _show(output: Output, report: RollbackReport) -> None:
     output.table(f"{heading}: run {report.run} of {report.started}", ("", ""), rows)
     for note in report.notes:
         output.note(f"note: {note}")
-    if report.done:
+    if report.nothing:
         output.say(f"there is nothing to undo of run {report.run}")

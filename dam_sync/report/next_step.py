@@ -197,11 +197,11 @@ def _after_stop(job: str, unfinished: str, code: int | None, *, planned: bool) -
 
 
 def after_rollback(
-    job: str, run: int, *, dry_run: bool, complete: bool, done: bool = False, allow: int = 0
+    job: str, run: int, *, dry_run: bool, complete: bool, nothing: bool = False, allow: int = 0
 ) -> list[str]:
-    """Undo it, or look at what is left and plan the next run. done: there was nothing to undo; allow: assets that go
+    """Undo it, or look at what is left and plan the next run. nothing: there was nothing to undo; allow: assets that go
     to the trash, if they are more than the job allows."""
-    if dry_run and done:
+    if dry_run and nothing:
         return [_line("status", job)]
     if dry_run:
         return [_line("rollback", job, f"--run {run}{f' --max-deletes {allow}' if allow else ''}")]

@@ -13,10 +13,11 @@ COLUMNS = ("what", "assets or parts", "why", "for example")
 
 @dataclass(slots=True)
 class RollbackReport:
-    """run: the run that is rolled back; by: the rollback, 0 for a preview. done: whether an earlier rollback left
-    nothing to do. cannot: what stays as the run left it: what, reason, number, examples, stays (it was meant to stay).
-    counts: assets and parts by what becomes of them. trashed: of these, assets that go to the trash, of `linked`;
-    over: why they are too many for a rollback without --max-deletes."""
+    """run: the run that is rolled back; by: the rollback, 0 for a preview. done: whether everything of the run is
+    undone now but for what was meant to stay, as exit code 0 says; nothing: whether there was nothing left to undo.
+    cannot: what stays as the run left it: what, reason, number, examples, stays (it was meant to stay). counts: assets
+    and parts by what becomes of them. trashed: of these, assets that go to the trash, of `linked`; over: why they are
+    too many for a rollback without --max-deletes."""
 
     job: str
     run: int
@@ -26,6 +27,7 @@ class RollbackReport:
     dry_run: bool = False
     resumed: bool = False
     done: bool = False
+    nothing: bool = False
     cannot: list[dict[str, Json]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     trashed: int = 0

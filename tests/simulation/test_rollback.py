@@ -38,7 +38,7 @@ def test_a_first_migration_is_undone_and_can_be_made_again(tmp_path: Path, kinds
         report = roll_back(job, 1)
         assert report.counts == told.counts, report.cannot
         assert (assets_of(job.target), job.links()) == ({}, {})
-        assert roll_back(job, 1).done
+        assert roll_back(job, 1).nothing
         again = job.run()
         assert (again.counts["created"], len(job.living())) == (ASSETS, ASSETS), again.parked
         assert job.verify()["clean"]
@@ -188,7 +188,7 @@ def test_a_ledger_without_values_says_first_what_cannot_be_undone(tmp_path: Path
         report = preview(job, 2)
         assert [(row["what"], row["number"]) for row in report.cannot] == [("values", 1)]
         assert "ledger: keys" in report.cannot[0]["reason"]
-        assert roll_back(job, 2).done
+        assert roll_back(job, 2).nothing
         assert assets_of(job.target) == before
         assert roll_back(job, 1).counts == {"moved to the trash": ASSETS - 1, "kept": 1}
 
@@ -239,7 +239,7 @@ def test_an_interrupted_run_is_undone_and_not_resumed(tmp_path: Path) -> None:
         job.wait(60.0)
         report = roll_back(job, 5)
         assert (job.living(), job.links()) == (set(), {}), (report.counts, report.cannot)
-        assert roll_back(job, 5).done
+        assert roll_back(job, 5).nothing
         assert job.run().counts["created"] == ASSETS
         assert len(job.living()) == ASSETS
 
@@ -277,7 +277,7 @@ def test_the_file_before_is_current_again_with_all_other_values_as_they_were(tmp
         assert beside == []
         again = job.run()
         assert (again.operations.get("version"), again.counts["updated"]) == (1, 2)
-        assert roll_back(job, 2).done
+        assert roll_back(job, 2).nothing
 
 
 def file_of(row: Mapping[str, Any]) -> str:

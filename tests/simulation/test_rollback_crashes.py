@@ -162,7 +162,7 @@ def repeated(job: Removals | TwoTenants, run: int) -> Iterator[str]:
     """The same command until it says that it is done; what is wrong then."""
     for _ in range(AGAIN):
         try:
-            if roll_back(job, run).done:
+            if roll_back(job, run).nothing:
                 break
         except DamSyncError as error:
             yield f"{error.cause}: {error.message}"

@@ -50,7 +50,7 @@ def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str
         assert {row["what"] for row in report.cannot} == ({"created terms"} if len(now[0]) > len(terms) else set())
         assert now[1] == places
         assert [*differing(before, assets_of(job.target))] == []
-        assert roll_back(job, 2).done
+        assert roll_back(job, 2).nothing
         repaired = job.run(repair=True).operations
         assert sum(number for name, number in repaired.items() if name.startswith("rename")) == renamed
         assert job.verify()["clean"]
@@ -72,7 +72,7 @@ def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path)
             .blown
         )
         roll_back(job, 2)
-        assert roll_back(job, 2).done
+        assert roll_back(job, 2).nothing
         assert [*differing(before, assets_of(job.target))] == []
 
 

@@ -40,7 +40,7 @@ def test_an_update_whose_call_was_answered_to_nobody_is_undone(tmp_path: Path, k
         assert [*differing(before, assets_of(job.target))] != []
         report = roll_back(job, 2)
         assert [*differing(before, assets_of(job.target))] == []
-        assert (report.done, report.counts, report.complete) == (False, {"returned to earlier values": 1}, True)
+        assert (report.done, report.nothing, report.counts) == (True, False, {"returned to earlier values": 1})
         assert job.run(full=True).counts["updated"] == 1
         assert job.verify()["clean"]
 

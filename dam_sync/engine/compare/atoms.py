@@ -59,11 +59,6 @@ def tag_key(tag: str, schema: Schema) -> str:
     return composed.casefold() if schema.folds_tags else composed
 
 
-def is_unticked(value: Value, field: Field) -> bool:
-    """Whether it is `no` in a yes/no field, which some services return for every asset."""
-    return field.kind is FieldKind.FLAG and canonical(value) == ["false"]
-
-
 def _is_list(value: Value | None) -> bool:
     return isinstance(value, tuple) and not any(isinstance(row, Row) for row in value)
 
@@ -73,8 +68,11 @@ def _by_language(value: Value | None) -> Atoms:
 
 
 def _texts(value: Value | None, field: Field) -> list[str]:
-    """A date without a time may be kept as a timestamp."""
+    """A date without a time may be kept as a timestamp; `no` in a yes/no field is nothing: some services return it for
+    every asset, and others for none."""
     texts = canonical(value)
+    if field.kind is FieldKind.FLAG and texts == ["false"]:
+        return []
     return sorted({text[:10] for text in texts}) if field.kind is FieldKind.DATE else texts
 
 

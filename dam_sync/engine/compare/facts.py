@@ -11,7 +11,7 @@ from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.audience import Audience, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.conflict import DATES
-from dam_sync.model.schema import Field, Schema
+from dam_sync.model.schema import Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Localized, Value
 
@@ -69,7 +69,7 @@ class TargetFacts:
         return any(abs(moment - came) < ARRIVAL or (late and came <= moment <= late) for came in _arrivals(seen))
 
 
-def given_value(value: Value, field: Field, seen: Asset) -> Value | None:
+def given_value(value: Value, seen: Asset) -> Value | None:
     """The part of a value of the target that it may have given by itself where nothing was written: dates of its
     arrival, and texts that are the name of its file. None for nothing."""
     if isinstance(value, datetime):

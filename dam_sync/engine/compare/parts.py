@@ -13,7 +13,6 @@ from dam_sync.engine.compare.atoms import (
     WHOLE,
     Atoms,
     atoms_of_fields,
-    is_unticked,
     members,
     single,
     tag_key,
@@ -111,7 +110,7 @@ class Sides:
 
     def _field(self, key: str, field: Field) -> PartView:
         held = self.seen.fields.get(key)
-        own = None if held is None else held if is_unticked(held, field) else given_value(held, field, self.seen)
+        own = None if held is None else given_value(held, self.seen)
         values = [draft.fields.get(key) for draft in self.drafts]
         *sides, now, given = atoms_of_fields([*values, held, own], field, self.facts.schema)
         return replace(self._view(f"{FIELDS}{key}", sides, now), given=frozenset(given.items()))

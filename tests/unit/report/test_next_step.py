@@ -64,8 +64,8 @@ def test_tools_of_the_mapping_lead_back_to_it() -> None:
 
 def test_a_preview_of_a_rollback_leads_to_it_only_where_something_would_be_undone() -> None:
     assert after_rollback("job.yaml", 3, dry_run=True, complete=True) == ["rollback job.yaml --run 3"]
-    assert after_rollback("job.yaml", 3, dry_run=True, complete=True, done=True) == ["status job.yaml"]
-    assert after_rollback("job.yaml", 3, dry_run=False, complete=True, done=True) == ["plan job.yaml"]
+    assert after_rollback("job.yaml", 3, dry_run=True, complete=True, nothing=True) == ["status job.yaml"]
+    assert after_rollback("job.yaml", 3, dry_run=False, complete=True, nothing=True) == ["plan job.yaml"]
 
 
 def test_an_unfinished_rollback_is_finished_before_anything_else() -> None:

@@ -1,0 +1,194 @@
+"""The comparison of an asset: what is wanted, what the target may hold, what others did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.expected import ExpectedFiles, Stage
+from dam_sync.model.asset import Asset, Draft, FileRef, Rights
+from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.model.values import Localized
+from tests.support.comparisons import (
+    FILE,
+    LONG_AGO,
+    NOW,
+    SCOPE,
+    asset_of,
+    category,
+    drafts,
+    edited,
+    expected,
+    facts,
+    folder,
+    mixtures,
+)
+
+PLAIN = Draft(None, "a.jpg", status="published", fields={"title": "T"}, rights=Rights(groups=frozenset({"g"})))
+OPEN = replace(PLAIN, rights=Rights(groups=frozenset({"all"})))
+UNRELEASED = frozenset({Restriction(RestrictionKind.UNRELEASED)})
+
+
+def foreign(seen: Asset, *states: Draft, changes: Any = (), **about: Any) -> list[str]:
+    return compare(expected(*states, **about), seen, facts(**dict(changes)), SCOPE).foreign
+
+
+def test_without_any_state_nothing_counts_as_changed() -> None:
+    files = ExpectedFiles(known=False)
+    assert compare(expected(files=files), asset_of(PLAIN), facts(), SCOPE).foreign == []
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"fields": {"title": "U"}}, "fields.title"),
+        ({"fields": {"title": "T", "number": 3}}, "fields.number"),
+        ({"fields": {}}, "fields.title"),
+        ({"tags": frozenset({"sea"})}, "tags"),
+        ({"placements": frozenset({category("p")})}, "placements.category"),
+        ({"status": "archived"}, "status"),
+        ({"filename": "b.jpg"}, "filename"),
+        ({"rights": Rights(groups=frozenset({"g", "h"}))}, "groups"),
+        ({"rights": Rights()}, "groups"),
+        ({"rights": Rights(groups=frozenset({"g"}), expires_at=NOW)}, "expiry"),
+        ({"versions": ()}, "file"),
+        ({"versions": (FILE, FILE)}, "versions"),
+        ({"attachments": (FILE,)}, "attachments"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_no_state_has_was_done_by_others(part: dict[str, Any], path: str) -> None:
+    assert foreign(asset_of(PLAIN), PLAIN) == []
+    assert foreign(replace(asset_of(PLAIN), **part), PLAIN) == [path]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"substatus": "Published"},
+        {"status": "PUBLISHED"},
+        {"fields": {"title": "T", "flag": False}},
+        {"fields": {"title": "T", "caption": Localized({"en": "a", "de": "a.jpg"})}},
+        {"rights": Rights(release_at=LONG_AGO, groups=frozenset({"g"}))},
+    ],
+    ids=["tenant's own status", "case of a status", "unticked box", "title from the file name", "date of arrival"],
+)
+def test_what_the_target_gives_by_itself_is_nobodys_change(part: dict[str, Any]) -> None:
+    assert foreign(replace(asset_of(PLAIN), **part), PLAIN) == []
+
+
+def test_an_asset_without_a_file_has_no_name() -> None:
+    files = ExpectedFiles(versions=0, attachments=0)
+    assert foreign(asset_of(PLAIN, versions=(), filename="invented"), PLAIN, files=files) == []
+
+
+def test_the_first_attachment_may_come_back_as_the_file() -> None:
+    files = ExpectedFiles(versions=1, attachments=1, attached=(FILE,))
+    assert foreign(asset_of(PLAIN), PLAIN, files=files) == []
+    other = asset_of(PLAIN, versions=(replace(FILE, size=3, digests={}),))
+    assert foreign(other, PLAIN, files=files) == ["file"]
+
+
+def test_a_file_that_a_verification_refuted_is_not_ours() -> None:
+    files = ExpectedFiles((FILE,), versions=1, attachments=0, refuted=True)
+    assert foreign(asset_of(PLAIN), PLAIN, files=files) == ["file"]
+
+
+def test_files_of_which_the_state_says_nothing_cannot_be_compared() -> None:
+    seen = asset_of(PLAIN, versions=(FILE, FileRef("2", "c.jpg", 99)))
+    assert foreign(seen, PLAIN, files=ExpectedFiles((FILE,), known=False)) == []
+
+
+def test_status_and_rights_of_a_hidden_asset_are_not_compared() -> None:
+    seen = asset_of(PLAIN, status="draft", rights=Rights(groups=frozenset({"other"})), tags=frozenset({"x"}))
+    assert foreign(seen, replace(PLAIN, closed=True)) == ["tags"]
+
+
+def test_everybody_is_one_value_and_no_set_of_groups() -> None:
+    """With plain members two groups beside everybody would count as an addition, and be kept."""
+    few = asset_of(PLAIN, rights=Rights(groups=frozenset({"g", "h"})))
+    assert foreign(few, OPEN) == ["groups"]
+    assert foreign(asset_of(OPEN, rights=Rights()), OPEN) == []
+    assert foreign(asset_of(OPEN, rights=Rights(restrictions=UNRELEASED)), OPEN) == ["groups"]
+    assert foreign(asset_of(OPEN, rights=Rights()), PLAIN, OPEN) == []
+    assert foreign(asset_of(OPEN, rights=Rights()), PLAIN) == ["groups"]
+
+
+def test_a_release_date_that_an_attempt_took_away_is_nobodys_change() -> None:
+    before = replace(OPEN, rights=replace(OPEN.rights, release_at=LONG_AGO))
+    after = replace(before, rights=replace(before.rights, expires_at=NOW))
+    hidden = asset_of(before, rights=Rights(restrictions=UNRELEASED))
+    released = {"always_released": True}.items()
+    assert foreign(hidden, before, after, changes=released) == []
+    assert foreign(hidden, before, changes=released) == ["groups", "release"]
+
+
+def test_while_an_asset_is_created_anything_may_be_missing_and_nothing_added() -> None:
+    whole = replace(PLAIN, tags=frozenset({"sea"}), placements=frozenset({folder("f")}))
+    bare = asset_of(whole, fields={}, tags=frozenset(), placements=frozenset(), rights=Rights(), status="new")
+    assert foreign(bare, whole, stage=Stage.CREATING) == []
+    assert foreign(bare, whole) == ["fields.title", "groups", "placements.folder", "status", "tags"]
+    assert foreign(replace(bare, tags=frozenset({"by hand"})), whole, stage=Stage.CREATING) == ["tags"]
+
+
+def test_a_container_is_the_same_by_its_id() -> None:
+    kept = replace(folder("f"), path=("former name",))
+    assert (
+        foreign(asset_of(PLAIN, placements=frozenset({kept})), replace(PLAIN, placements=frozenset({folder("f")})))
+        == []
+    )
+
+
+@pytest.mark.parametrize(("fold", "found"), [(True, []), (False, ["tags"])])
+def test_a_target_that_folds_tags_has_them_in_either_case(fold: bool, found: list[str]) -> None:
+    seen = asset_of(PLAIN, tags=frozenset({"Sea"}))
+    assert foreign(seen, replace(PLAIN, tags=frozenset({"sea"})), changes={"folds_tags": fold}.items()) == found
+
+
+def test_dates_are_equal_within_the_precision_of_the_target() -> None:
+    wrote = replace(PLAIN, rights=replace(PLAIN.rights, expires_at=NOW))
+    about = replace(facts(), precision=timedelta(minutes=1))
+    for seconds, found in ((59, []), (60, ["expiry"])):
+        moved = asset_of(wrote, rights=replace(wrote.rights, expires_at=NOW + timedelta(seconds=seconds)))
+        assert compare(expected(wrote), moved, about, SCOPE).foreign == found
+
+
+@given(drafts())
+def test_an_asset_as_it_was_written_is_the_same_and_nobodys_change(draft: Draft) -> None:
+    found = compare(expected(draft), asset_of(draft), facts(), SCOPE, wanted=draft)
+    assert found.foreign == []
+    assert [path for path, part in found.parts.items() if part.due] == []
+    assert [
+        path for path in found.parts if path not in ("file", "versions", "attachments") and not found.is_same(path)
+    ] == []
+
+
+@given(st.data(), drafts(), drafts())
+def test_whatever_a_killed_update_left_is_nobodys_change(data: st.DataObject, one: Draft, other: Draft) -> None:
+    seen = data.draw(mixtures(one, other))
+    assert compare(expected(one, other), seen, facts(), SCOPE).foreign == []
+
+
+@given(st.data(), drafts(), drafts())
+def test_one_edit_of_others_is_found_and_nothing_else(data: st.DataObject, one: Draft, other: Draft) -> None:
+    path, seen = data.draw(edited(data.draw(mixtures(one, other))))
+    names = {"placements.folder": {"placements.folder", "placements.category"}}.get(path, {path})
+    found = set(compare(expected(one, other), seen, facts(), SCOPE).foreign)
+    assert path in found
+    assert found <= names
+
+
+@given(st.data(), drafts(), drafts())
+def test_what_is_wanted_and_there_is_the_same_whoever_wrote_it(
+    data: st.DataObject, wrote: Draft, wanted: Draft
+) -> None:
+    found = compare(expected(wrote), asset_of(wanted), facts(), SCOPE, wanted=wanted)
+    parts = {path: part for path, part in found.parts.items() if path not in ("file", "versions", "attachments")}
+    assert all(part.same for part in parts.values())
+    assert all(part.due or part.allowed for part in parts.values())
