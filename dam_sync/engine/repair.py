@@ -111,7 +111,7 @@ class Repairer:
         draft = overlay(draft, {**kept, **settlement.values})
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
-        patch, fixed = possible(self._patch(asset, draft, link, actual), self.context.target_schema, draft.profile)
+        patch, fixed = possible(self._patch(asset, draft, before, actual), self.context.target_schema, draft.profile)
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
@@ -158,12 +158,12 @@ class Repairer:
             actual = with_unsure(actual, wanted, members.get(unsure, frozenset()), self.context.target_schema)
         return self.context.counterparts.as_known(actual, self.context.target_schema)
 
-    def _patch(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset) -> Patch:
+    def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
         context = self.context
         named = draft if asset.file is not None else replace(draft, filename="")
         return RepairPatch(
             draft=named,
-            last=link.draft,
+            states=states,
             actual=actual,
             schema=context.target_schema,
             limits=context.target.limits,

@@ -6,10 +6,9 @@ contains is not an addition of others: it is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.decide import patch_between
 from dam_sync.engine.differences import (
     Defaults,
     Extras,
@@ -22,6 +21,7 @@ from dam_sync.engine.differences import (
     status_differs,
     with_names,
 )
+from dam_sync.engine.recovery.intents import merge_patches
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import rights_from_json
@@ -32,10 +32,11 @@ from dam_sync.model.values import Json, Localized, Row, Scalar, Value, value_fro
 
 @dataclass(frozen=True, slots=True)
 class RepairPatch:
-    """One asset to be repaired. last: the draft we last wrote, as JSON; keep: leave what others added."""
+    """One asset to be repaired. states: the draft that was written last, and those that interrupted attempts may have
+    written in part since, as JSON; keep: leave what others added."""
 
     draft: Draft
-    last: Json
+    states: Sequence[Json]
     actual: Asset
     schema: Schema
     limits: Limits
@@ -46,7 +47,7 @@ class RepairPatch:
     def patch(self) -> Patch:
         """Everything that an update can restore, and nothing that is already right."""
         draft, actual = self.draft, with_names(self.actual, self.schema, self.draft.tags)
-        wanted, extras = patch_between(self.last, draft), Extras.of(draft, actual, self.scope, self.defaults)
+        wanted, extras = merge_patches(self.states, draft), Extras.of(draft, actual, self.scope, self.defaults)
         found = Patch(
             fields=dict(self._fields()),
             filename=draft.filename if draft.filename not in ("", actual.filename) else None,
@@ -64,10 +65,13 @@ class RepairPatch:
     def _fields(self) -> Iterator[tuple[str, Value | None]]:
         """Fields that differ, then those that are empty in the draft: we wrote them before, or nobody may add any."""
         draft, now = self.draft.fields, self.actual.fields
-        before = {key: value_from_json(value) for key, value in self.last["fields"].items()}
+        before: dict[str, list[Value]] = {}
+        for state in self.states:
+            for key, value in state["fields"].items():
+                before.setdefault(key, []).append(value_from_json(value))
         for key, value in draft.items():
             field = self.schema.fields.get(key)
-            merged = self._with_additions(key, value, before.get(key))
+            merged = self._with_additions(key, value, before.get(key, ()))
             if field_differs(value, now.get(key), field, self.schema) or (
                 field_is_extra(value, now.get(key), field, self.schema)
                 and canonical(as_held(merged, field, self.schema)) != canonical(now.get(key))
@@ -79,18 +83,18 @@ class RepairPatch:
             if (key in before or added) and field_is_extra(None, now[key], field, self.schema):
                 yield key, None
 
-    def _with_additions(self, key: str, value: Value, before: Value | None) -> Value:
-        """The value with values or languages that others added."""
+    def _with_additions(self, key: str, value: Value, before: Sequence[Value]) -> Value:
+        """The value with values or languages that others added. before: what attempts of ours wrote."""
         now, field = self.actual.fields.get(key), self.schema.fields.get(key)
         if not self.keep or now is None:
             return value
-        held, former = as_held(value, field, self.schema), as_held(before, field, self.schema)
+        held, former = as_held(value, field, self.schema), [as_held(each, field, self.schema) for each in before]
         if isinstance(held, Localized) and isinstance(now, Localized):
-            ours = former.texts if isinstance(former, Localized) else {}
+            ours = frozenset().union(*(each.texts for each in former if isinstance(each, Localized)))
             more = {locale: text for locale, text in now.texts.items() if locale not in (*held.texts, *ours)}
             return Localized({**held.texts, **more}) if more else value
         if isinstance(value, tuple) and isinstance(now, tuple) and not any(isinstance(row, Row) for row in value):
-            known = {*canonical(held), *canonical(former)}
+            known = {*canonical(held), *(text for each in former for text in canonical(each))}
             more_rows: tuple[Scalar, ...] = tuple(row for row in now if not known.intersection(canonical(row)))
             return (*value, *more_rows)
         return value
@@ -111,8 +115,9 @@ class RepairPatch:
 
     def _rights(self, extras: Extras) -> tuple[Rights | None, frozenset[str]]:
         """The complete rights if one of them is to change, and the dates to be cleared."""
-        ours, theirs, before = self.draft.rights, self.actual.rights, rights_from_json(self.last["rights"])
-        added = extras.groups - before.groups
+        ours, theirs = self.draft.rights, self.actual.rights
+        before = [rights_from_json(state["rights"]) for state in self.states]
+        added = extras.groups.difference(*(each.groups for each in before))
         kept = added if self.keep else frozenset()
         gone = (extras.groups - kept) if ours.groups else frozenset()
         cleared = {name for name, attribute in DATES.items() if self._clears(name, attribute, before)}
@@ -131,10 +136,11 @@ class RepairPatch:
         want, have = getattr(self.draft.rights, attribute), getattr(self.actual.rights, attribute)
         return date_differs(want, have, self.limits.precision)
 
-    def _clears(self, name: str, attribute: str, before: Rights) -> bool:
+    def _clears(self, name: str, attribute: str, before: Sequence[Rights]) -> bool:
         """Whether a date that the draft lacks has to be removed."""
         extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual, self.defaults)
-        return extra and (getattr(before, attribute) is not None or (name in self.scope.dates and not self.keep))
+        wrote = any(getattr(each, attribute) is not None for each in before)
+        return extra and (wrote or (name in self.scope.dates and not self.keep))
 
 
 DATES: Mapping[str, str] = {"release": "release_at", "expiry": "expires_at"}

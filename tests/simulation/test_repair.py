@@ -18,6 +18,7 @@ from tests.support.pairs import EVERYTHING
 from tests.support.services.connections import Bytes
 from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
+from tests.support.virtual.rollback_process import RunProcess, assets_of, differing
 from tests.support.virtual.target_edits import (
     ATTACHMENTS,
     BY_HAND,
@@ -32,6 +33,7 @@ from tests.support.virtual.target_edits import (
     field,
     memberships,
     status,
+    tags,
 )
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, scene
 
@@ -230,3 +232,24 @@ def test_a_version_that_the_source_added_is_no_loss_of_the_one_before(tmp_path: 
         assert report.operations["version"] == 1
         assert [row for row in report.losses if row["rule"] == "not repaired"] == []
         assert made.verify()["clean"]
+
+
+@pytest.mark.parametrize("kind", ["b_documents", "c_brandlibrary", "e_profiles"])
+def test_what_a_killed_update_wrote_is_no_addition_of_others_for_a_repair(tmp_path: Path, kind: str) -> None:
+    """The source took its edit back before the repair: nothing of the attempt stays."""
+    edits = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with scene(tmp_path / "reference", kind, edits, exposure=REOPENS) as job:
+        job.edit("source")
+        last = [point for point in RunProcess(job).live().points() if (point.kind, point.when) == (CALL, AFTER)][-1]
+    with scene(tmp_path / "crashed", kind, edits, exposure=REOPENS) as job:
+        before = assets_of(job.target)
+        job.edit("source")
+        assert job.universe.live(job.job, Fuse(last), full=True).blown
+        assert [*differing(before, assets_of(job.target))] != []
+        back = Patch(tags_add=frozenset({"sea"}), tags_remove=frozenset({"handmade"}))
+        job.change_source(lambda hand, asset: hand.service.update(asset.id, back), every=False)
+        job.run(full=True, repair=True)
+        assert [*differing(before, assets_of(job.target))] == []
+        assert (job.verify()["clean"], job.verify()["extra"]) == (True, 0)

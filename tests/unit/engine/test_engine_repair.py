@@ -59,7 +59,7 @@ def patch(
     actual: Asset, *, draft: Draft = DRAFT, last: Draft | None = None, keep: bool = True, schema: Schema = SCHEMA
 ) -> Patch:
     before = draft_to_json(last or draft)
-    return RepairPatch(draft, before, actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
+    return RepairPatch(draft, [before], actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
 
 
 def fields(**values: Value) -> dict[str, Value]:
