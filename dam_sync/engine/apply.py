@@ -105,7 +105,7 @@ class TargetWriter:
         match action:
             case Park():
                 return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
-            case Skip() if repair is not None and repair.settlement.settled:
+            case Skip() if repair is not None and (repair.settlement.settled or self._is_new(drafted.draft, item.link)):
                 return await self._update(item, Update(Patch()), meant, repair)
             case Skip():
                 losses = repair.losses if repair is not None else await self._drift(item, meant)
@@ -114,6 +114,11 @@ class TargetWriter:
                 return await self._create(item, action, meant)
             case Update():
                 return await self._update(item, action, meant, repair)
+
+    def _is_new(self, draft: Draft, link: LinkRow | None) -> bool:
+        """Whether another draft was written last: one that the target has already, because an attempt wrote it that was
+        not completed, is recorded as written."""
+        return link is not None and link.draft != draft_to_json(draft)
 
     def _with_present_names(self, item: DraftedAsset) -> DraftedAsset:
         """The link as if its draft had been written after terms and containers got the names that they have."""
