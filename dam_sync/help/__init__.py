@@ -42,6 +42,7 @@ ORDER = (
     "adding-a-service",
     "design",
     "decisions",
+    "changes",
     "testing",
     "glossary",
 )

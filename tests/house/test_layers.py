@@ -96,6 +96,17 @@ def test_services_take_only_the_base_of_their_options_from_config() -> None:
     assert wrong == []
 
 
+def test_the_comparison_of_an_asset_is_pure() -> None:
+    """It imports neither the state, nor what reads it or the target, nor the context of a run."""
+    wrong = []
+    for path in FILES:
+        if path.relative_to(PACKAGE).parts[:2] == ("engine", "compare"):
+            names = (name for name in imports_of(path) if name.startswith("dam_sync."))
+            pure = ("dam_sync.model.", "dam_sync.mapping.", "dam_sync.engine.compare.")
+            wrong += [f"{shown(path)}: {name}" for name in names if not name.startswith(pure)]
+    assert wrong == []
+
+
 def test_libraries_stay_in_their_package() -> None:
     wrong = []
     for path in FILES:
