@@ -25,6 +25,7 @@ from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
+from dam_sync.engine.originals import kept_file, kept_of_original, unmade
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.relations import hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, without_attachments
@@ -33,6 +34,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
+from dam_sync.engine.three_way import overlay
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of
@@ -47,6 +49,7 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 AT_ONCE = 500  # target assets whose links are looked up together
 TO_HIDE, TO_LIMIT = f"{EXPOSURE}: to be hidden", f"{EXPOSURE}: to be limited"
 """Among the paths that differ: more people see the asset than the job says."""
+WAY_BACK = "marker of the other direction"
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
 
 
@@ -74,16 +77,18 @@ class MatchOptions:
 class MatchSummary:
     """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
     which the next run changes; uncompared: matched assets of which a file has the size of ours and no digest in common
-    with it; accepted: assets by exposure rules by which the job accepts that; held: matched assets
-    that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by
-    reason; linked_before, linked_targets: assets of the source and marked ones of the target that have a link from
-    before; unclaimed: target assets with our marker that have no link and that no source asset matches."""
+    with it; kept: originals of assets of the source that keep what they have where the job says something else;
+    accepted: assets by exposure rules by which the job accepts that; held: matched assets that are not linked, because
+    an exposure rule holds them back; unmatched: source assets without a counterpart, by reason; linked_before,
+    linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
+    assets with our marker that have no link and that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
     to_hide: int
     to_limit: int
     uncompared: int
+    kept: int
     accepted: Mapping[str, int]
     ambiguous: int
     held: int
@@ -115,6 +120,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
         to_hide=differs[TO_HIDE],
         to_limit=differs[TO_LIMIT],
         uncompared=worker.uncompared,
+        kept=worker.kept,
         accepted=dict(sorted(worker.accepted.items())),
         ambiguous=len(undecided - held),
         held=len(undecided & held),
@@ -187,6 +193,7 @@ class MatchingWorker(Worker):
     accepted: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
     uncompared: int = 0
+    kept: int = 0
 
     async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
         """Nothing is drafted for an asset without a counterpart."""
@@ -223,8 +230,10 @@ class MatchingWorker(Worker):
         actual = self.candidates.by_id(match.target)
         assert actual is not None
         draft = self._named(drafted.draft, actual, asset)
-        link, parts = self._compared_files(asset, actual, self._link(asset, draft, actual))
-        paths = dict.fromkeys([*self._differing(draft, actual), *parts])
+        copy = asset if match.how == WAY_BACK else None
+        link, parts = self._compared_files(asset, actual, self._link(asset, draft, actual, copy))
+        self.kept += bool(link.kept)
+        paths = dict.fromkeys([*self._differing(draft, actual, link, copy), *parts])
         self.accepted.update(accepted_rules(drafted.losses))
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
         return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
@@ -237,15 +246,16 @@ class MatchingWorker(Worker):
             self.candidates.put(replace(match, certain=False, reason=cause))
         self._unmatched(cause)
 
-    def _differing(self, draft: Draft, actual: Asset) -> list[str]:
-        """Paths at which the target asset differs from the draft."""
+    def _differing(self, draft: Draft, actual: Asset, link: LinkRow, copy: Asset | None) -> list[str]:
+        """Paths at which the target asset differs from the draft, and does not keep what it has."""
         context = self.context
         open_to = with_everybody(context, actual, draft)
-        placed = self._reads_placements(draft, actual)
+        placed = self._reads_placements(overlay(draft, link.kept), actual)
         found = differences(placed, open_to, context.target_schema, context.target.limits)
         found += [] if draft.closed else hidden_instead(context, actual, draft)
-        wider = as_seen(context, draft, actual) != draft
-        return [*(one.path for one in found), *([TO_HIDE if draft.closed else TO_LIMIT] if wider else [])]
+        wider = as_seen(context, draft, actual, copy) != draft
+        paths = [one.path for one in found if one.path not in link.kept]
+        return [*paths, *([TO_HIDE if draft.closed else TO_LIMIT] if wider else [])]
 
     def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:
         """The link without attachments of which the target has none with that name, and the parts in which files
@@ -289,7 +299,7 @@ class MatchingWorker(Worker):
             found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
             known = mark.origin in origins_of(self.context.target_account)
             if found is not None and (known or may_be_copy(asset, found)):
-                return self._each(asset, "marker of the other direction", [found])
+                return self._each(asset, WAY_BACK, [found])
         return []
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
@@ -315,13 +325,15 @@ class MatchingWorker(Worker):
         given = next((name for name in beside if name.casefold() == actual.filename.casefold()), draft.filename)
         return replace(draft, filename=given)
 
-    def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
-        """Without a revision if the next run has to hide or limit the asset."""
-        seen = as_seen(self.context, draft, actual)
-        target, policy, meant = self.context.target, self.context.policy, draft_to_json(recorded(seen, actual))
+    def _link(self, asset: Asset, draft: Draft, actual: Asset, copy: Asset | None) -> LinkRow:
+        """Without a revision if the next run has to hide or limit the asset. copy: the asset, if the other one is its
+        original, which keeps what it has."""
+        seen = as_seen(self.context, draft, actual, copy)
+        target, policy = self.context.target, self.context.policy
+        meant = draft_to_json(recorded(seen, actual) if copy is None else unmade(seen))
         kept = kept_versions(asset, target.capabilities, policy)
         relations = fresh_relations(asset, None, self.context.target_schema)
-        return LinkRow(
+        link = LinkRow(
             source=asset.id,
             target=actual.id,
             source_revision=asset.revision if seen == draft else "",
@@ -336,6 +348,10 @@ class MatchingWorker(Worker):
             relations=tuple(sorted((one.kind, str(one.target)) for one in relations)),
             draft=meant,
         )
+        if copy is None:
+            return link
+        kept_parts = kept_of_original(self.context, draft, seen, actual)
+        return replace(link, kept={**kept_parts, **kept_file(asset, actual, link)})
 
 
 def recorded(draft: Draft, actual: Asset) -> Draft:

@@ -220,7 +220,7 @@ def patch_between(before: Json, draft: Draft) -> Patch:
         filename=draft.filename if draft.filename not in ("", before["filename"]) else None,
         status=draft.status if not stays and (opened or before["status"] != draft.status) and draft.status else None,
         placements_add=new_places - old_places,
-        placements_remove=old_places - new_places,
+        placements_remove=frozenset(place for place in old_places - new_places if place.id),  # else it was never made
         tags_add=new_tags - old_tags,
         tags_remove=old_tags - new_tags,
         rights=None if stays or (old_rights == draft.rights and not opened) else draft.rights,
