@@ -50,7 +50,7 @@ class RepairPatch:
         found = Patch(
             fields=dict(self._fields()),
             filename=draft.filename if draft.filename not in ("", actual.filename) else None,
-            placements_add=frozenset(place for place in draft.placements - actual.placements if place.id),
+            placements_add=draft.placements - actual.placements,
             placements_remove=self._misplaced(actual.placements, extras, wanted),
             tags_add=draft.tags - actual.tags,
             tags_remove=actual.tags & (wanted.tags_remove if self.keep else wanted.tags_remove | extras.tags),
