@@ -28,14 +28,14 @@ BACK_MARKS = "backkey"  # the field of the first tenant for the markers of the j
 PAIRS = [one for one in pairs(2) if one[0] != one[1]]
 LOSSY = [("d_templates", "c_brandlibrary"), ("e_profiles", "a_hypermedia"), ("b_documents", "d_templates")]
 """Between these, copies have labels, groups or terms that their originals do not have."""
-FEW = 6
+FEW, ALL = 6, 99
 FIRST = 25  # so many that are all parked for the same cause stop a run
 
 
-def library(source: str, target: str, many: int = 0) -> list[dict[str, object]]:
+def library(source: str, target: str, many: int = 0, few: int = FEW) -> list[dict[str, object]]:
     """A few assets, so many more that are alike, and a field for the markers of the way back."""
     rows = everything(without={*profile_of(source).refuses, *profile_of(target).refuses})
-    kept = [row for row in rows if row["record"] == "asset"][:FEW]
+    kept = [row for row in rows if row["record"] == "asset"][:few]
     types = [row["name"] for row in rows if row["record"] == "type"]
     field = {"record": "field", "key": BACK_MARKS, "label": BACK_MARKS, "kind": "text", "types": types}
     alike = [{**kept[0], "id": f"alike-{number}", "filename": f"alike-{number}.jpg"} for number in range(many)]
@@ -53,10 +53,11 @@ def without_marker(pair: Pair) -> None:
 
 @contextmanager
 def there_and_back(
-    tmp_path: Path, source: str, target: str, many: int = 0, *, marked: bool = True
+    tmp_path: Path, source: str, target: str, many: int = 0, few: int = FEW, *, marked: bool = True
 ) -> Iterator[tuple[Pair, Pair]]:
     """A job that ran, and one in the other direction. marked: whether the first one wrote markers."""
-    with any_pair(tmp_path / "there", source, target, library(source, target, many), receiving(), OWN_MARKS) as there:
+    rows = library(source, target, many, few)
+    with any_pair(tmp_path / "there", source, target, rows, receiving(), OWN_MARKS) as there:
         if not marked:
             without_marker(there)
         ran(there)
@@ -118,6 +119,14 @@ def test_a_later_change_of_a_copy_writes_that_value_alone(tmp_path: Path, source
             assert {part for part in now if now[part] != before.get(part)} == {"fields", "changed_at"}
         assert asyncio.run(names_at(back, "target")) == names
         assert repaired(back)["operations"] == {}
+
+
+def test_the_name_of_a_copy_without_a_file_is_no_difference(tmp_path: Path) -> None:
+    with there_and_back(tmp_path, "a_hypermedia", "c_brandlibrary", few=ALL) as (there, back):
+        assert [row for row in there.source.assets if not row.get("versions")]
+        report = asyncio.run(adopt_job(back.job, small_jobs.options(), Adoption()))
+        assert len(moved(back).twins) == len(moved(there).twins)
+        assert [note for note in report.notes if "from what a run would write" in note] == []
 
 
 async def names_at(pair: Pair, role: str) -> set[str]:
