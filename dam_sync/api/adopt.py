@@ -18,7 +18,7 @@ from dam_sync.api.reports.kept_reports import keep_report
 from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.adopt import Decisions, MatchOptions, MatchSummary, match_all
+from dam_sync.engine.adopt import KEPT, KEPT_OPEN, Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.guards.copies import note_compared
 from dam_sync.engine.guards.lost_state import known_marks, target_now
 from dam_sync.engine.guards.preflight import refuse_before_run
@@ -170,6 +170,7 @@ def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adop
     report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
     report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
+    report.notes.extend(sentences.about_originals(adopted.originals.get(KEPT, 0), adopted.originals.get(KEPT_OPEN, 0)))
     report.counts |= {"held back": adopted.held} if adopted.held else {}
     report.notes.extend(sentences.about_held(adopted.held))
     report.notes.extend(sentences.about_shown(adopted.to_hide, adopted.to_limit, adopted.accepted))

@@ -25,6 +25,7 @@ from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
+from dam_sync.engine.originals import kept_file, kept_of_original, unmade
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.relations import hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, without_attachments
@@ -33,6 +34,7 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.taxonomy import TERMS, TargetTerms
+from dam_sync.engine.three_way import overlay
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of
@@ -47,6 +49,8 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 AT_ONCE = 500  # target assets whose links are looked up together
 TO_HIDE, TO_LIMIT = f"{EXPOSURE}: to be hidden", f"{EXPOSURE}: to be limited"
 """Among the paths that differ: more people see the asset than the job says."""
+WAY_BACK = "marker of the other direction"
+KEPT, KEPT_OPEN = "kept", "kept open"
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
 
 
@@ -74,16 +78,19 @@ class MatchOptions:
 class MatchSummary:
     """The result of matching. to_hide, to_limit: matched assets that more people see at the target than the job says,
     which the next run changes; uncompared: matched assets of which a file has the size of ours and no digest in common
-    with it; accepted: assets by exposure rules by which the job accepts that; held: matched assets
-    that are not linked, because an exposure rule holds them back; unmatched: source assets without a counterpart, by
-    reason; linked_before, linked_targets: assets of the source and marked ones of the target that have a link from
-    before; unclaimed: target assets with our marker that have no link and that no source asset matches."""
+    with it; originals: how many originals of assets of the source keep what they have where the job says something else
+    (KEPT), and how many of these more people see than the job says (KEPT_OPEN);
+    accepted: assets by exposure rules by which the job accepts that; held: matched assets that are not linked, because
+    an exposure rule holds them back; unmatched: source assets without a counterpart, by reason; linked_before,
+    linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
+    assets with our marker that have no link and that no source asset matches."""
 
     certain: Mapping[str, int]
     differing: int
     to_hide: int
     to_limit: int
     uncompared: int
+    originals: Mapping[str, int]
     accepted: Mapping[str, int]
     ambiguous: int
     held: int
@@ -115,6 +122,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
         to_hide=differs[TO_HIDE],
         to_limit=differs[TO_LIMIT],
         uncompared=worker.uncompared,
+        originals=dict(worker.originals),
         accepted=dict(sorted(worker.accepted.items())),
         ambiguous=len(undecided - held),
         held=len(undecided & held),
@@ -187,6 +195,7 @@ class MatchingWorker(Worker):
     accepted: Counter[str] = field(default_factory=Counter)
     linked_before: int = 0
     uncompared: int = 0
+    originals: Counter[str] = field(default_factory=Counter)
 
     async def draft(self, item: ReadAsset) -> DraftedAsset | Concluded | Failed:
         """Nothing is drafted for an asset without a counterpart."""
@@ -223,8 +232,13 @@ class MatchingWorker(Worker):
         actual = self.candidates.by_id(match.target)
         assert actual is not None
         draft = self._named(drafted.draft, actual, asset)
-        link, parts = self._compared_files(asset, actual, self._link(asset, draft, actual))
-        paths = dict.fromkeys([*self._differing(draft, actual), *parts])
+        own = any(one.target == actual.id for one in self._by_way_back(asset))
+        seen = as_seen(self.context, draft, actual, asset if own else None)
+        link = self._original(asset, draft, seen, actual) if own else self._link(asset, recorded(seen, actual), actual)
+        link, parts = self._compared_files(asset, actual, link)
+        paths = dict.fromkeys([*self._differing(asset, draft, actual, link), *parts])
+        if seen != draft:  # the next run reads it again, and hides or limits it
+            link, paths = replace(link, source_revision=""), {**paths, TO_HIDE if draft.closed else TO_LIMIT: None}
         self.accepted.update(accepted_rules(drafted.losses))
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
         return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
@@ -237,15 +251,15 @@ class MatchingWorker(Worker):
             self.candidates.put(replace(match, certain=False, reason=cause))
         self._unmatched(cause)
 
-    def _differing(self, draft: Draft, actual: Asset) -> list[str]:
-        """Paths at which the target asset differs from the draft."""
-        context = self.context
+    def _differing(self, asset: Asset, draft: Draft, actual: Asset, link: LinkRow) -> list[str]:
+        """Paths at which the target asset differs from the draft and does not keep what it has. The name of an asset
+        without a file is not compared: some services invent one."""
+        context, stands = self.context, overlay(draft, link.kept)
         open_to = with_everybody(context, actual, draft)
-        placed = self._reads_placements(draft, actual)
+        placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
         found = differences(placed, open_to, context.target_schema, context.target.limits)
         found += [] if draft.closed else hidden_instead(context, actual, draft)
-        wider = as_seen(context, draft, actual) != draft
-        return [*(one.path for one in found), *([TO_HIDE if draft.closed else TO_LIMIT] if wider else [])]
+        return [one.path for one in found if one.path not in link.kept]
 
     def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:
         """The link without attachments of which the target has none with that name, and the parts in which files
@@ -289,7 +303,7 @@ class MatchingWorker(Worker):
             found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
             known = mark.origin in origins_of(self.context.target_account)
             if found is not None and (known or may_be_copy(asset, found)):
-                return self._each(asset, "marker of the other direction", [found])
+                return self._each(asset, WAY_BACK, [found])
         return []
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
@@ -315,16 +329,23 @@ class MatchingWorker(Worker):
         given = next((name for name in beside if name.casefold() == actual.filename.casefold()), draft.filename)
         return replace(draft, filename=given)
 
+    def _original(self, asset: Asset, draft: Draft, seen: Draft, actual: Asset) -> LinkRow:
+        """The link of an asset with its original, which keeps what it has."""
+        link = self._link(asset, unmade(seen), actual)
+        kept = kept_of_original(self.context, draft, seen, actual) | kept_file(asset, actual, link)
+        self.originals[KEPT] += bool(kept)
+        self.originals[KEPT_OPEN] += as_seen(self.context, draft, actual) != seen
+        return replace(link, kept=kept)
+
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
-        """Without a revision if the next run has to hide or limit the asset."""
-        seen = as_seen(self.context, draft, actual)
-        target, policy, meant = self.context.target, self.context.policy, draft_to_json(recorded(seen, actual))
+        """draft: as it counts as written."""
+        target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.capabilities, policy)
         relations = fresh_relations(asset, None, self.context.target_schema)
         return LinkRow(
             source=asset.id,
             target=actual.id,
-            source_revision=asset.revision if seen == draft else "",
+            source_revision=asset.revision,
             source_fingerprint=fingerprint(asset),
             draft_fingerprint=digest_of(meant),
             filename=draft.filename,

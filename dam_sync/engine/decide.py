@@ -177,6 +177,7 @@ def possible(
     else is a loss. None if that is unknown."""
     moved = patch.placements_add | patch.placements_remove
     stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
+    unmade = frozenset(place for place in moved if not place.id)  # recorded by an adoption, and never made there
     paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
     losses = [Loss(path, FIXED, "an asset stays where it was created") for path in paths]
     if patch.filename is not None and is_fixed("filename", target):
@@ -185,8 +186,8 @@ def possible(
     patch = replace(
         patch,
         fields={key: value for key, value in patch.fields.items() if value is not None or _has(target, key, profile)},
-        placements_add=patch.placements_add - stuck,
-        placements_remove=patch.placements_remove - stuck,
+        placements_add=patch.placements_add - stuck - unmade,
+        placements_remove=patch.placements_remove - stuck - unmade,
     )
     return patch, tuple(loss for loss in losses if stands is None or loss.path in stands)
 

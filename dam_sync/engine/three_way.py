@@ -382,6 +382,7 @@ def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
         filename=values.get("filename") or draft.filename,
         status=values.get("status") or draft.status,
         placements=frozenset(places).union(*(placements_from_json(value or ()) for value in kinds.values())),
+        tags=frozenset(values["tags"] or ()) if "tags" in values else draft.tags,
         rights=rights,
     )
 

@@ -16,6 +16,7 @@ from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release
 from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
 from dam_sync.engine.guards.way_back import WayBack, came_back
+from dam_sync.engine.originals import as_adopted
 from dam_sync.engine.probation import removed_before
 from dam_sync.engine.recovery.partial_creates import trash_partial_create
 from dam_sync.engine.removals.parts import version_key
@@ -260,7 +261,8 @@ class Worker:
     async def _completed(self, item: DraftedAsset, marker: str) -> DraftedAsset:
         """The draft with a free file name, and its terms and containers created. Raises Conflict, Unsupported before
         anything is created if the asset will be parked."""
-        asset, drafted = item.asset, item.drafted
+        asset = item.asset
+        drafted, held = as_adopted(self.context, item.drafted, item.link)
         if item.link is None and not item.work.begun:
             await self._refuse_double(asset, marker)
         if drafted.new_terms:
@@ -278,6 +280,7 @@ class Worker:
         related = self.context.crosswalk.related(asset)
         taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
+        draft = replace(draft, placements=draft.placements | held)
         listed = listed_terms(self.context, asset, draft, drafted.new_terms)
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))

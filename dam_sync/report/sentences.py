@@ -323,6 +323,18 @@ def about_adopted(differing: int, ambiguous: int) -> list[str]:
     return notes
 
 
+def about_originals(number: int, shown: int) -> list[str]:
+    """Originals of assets of the source that are not what their copies say. shown: to more people than these."""
+    if not number:
+        return []
+    differing = counted(number, "asset of the target differs", "assets of the target differ")
+    more = f"; {shown:,} of them {agreed(shown, 'is', 'are')} seen by more people than the copy" if shown else ""
+    return [
+        f"{differing} from what another job made of {agreed(number, 'it', 'them')}: each value that differs stays as "
+        f"it is, also in a repair, until the source changes it{more}"
+    ]
+
+
 def about_uncompared(number: int) -> list[str]:
     """Matched assets whose files were compared by size alone."""
     if not number:

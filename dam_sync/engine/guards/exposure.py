@@ -192,9 +192,11 @@ def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
     )
 
 
-def as_seen(context: RunContext, draft: Draft, actual: Asset) -> Draft:
+def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None = None) -> Draft:
     """The draft with what is seen at the target in each part that decides who sees an asset, where more people see it
-    than the draft says: what a link may record of an asset that nothing was written to. Where fewer do, the draft."""
+    than the draft says: what a link may record of an asset that nothing was written to. Where fewer do, the draft.
+    copy: the asset of the source, if another job made it from this one; then the draft says less (`_says_of_original`),
+    and dates are as exact as both services keep them."""
     if draft.closed:
         return replace(draft, closed=not seen_though_closed(context, draft, actual))
     wanted, there, rights = context.target.audience(draft), seen_audience(context, draft, actual), draft.rights
@@ -203,17 +205,36 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset) -> Draft:
     status = (actual.substatus or actual.status) if wanted.hidden and draft.status else draft.status
     groups = rights.groups if rights.groups and wanted.groups is not None else wanted.groups  # once they are written
     wanted = replace(wanted, hidden="", groups=groups)
+    precision = context.target.limits.precision
+    if copy is not None:
+        precision = max(precision, context.source.limits.precision)
 
     def wider(shown: Audience) -> bool:
-        return is_wider(wanted, shown, context.time.earliest(), context.target.limits.precision)
+        return is_wider(wanted, shown, context.time.earliest(), precision)
 
-    if wider(replace(wanted, groups=there.groups)):
+    if wider(replace(wanted, groups=there.groups)) and (
+        copy is None or _says_of_original(context, copy, draft, wanted, there)
+    ):
         rights = replace(rights, groups=actual.rights.groups)
     if rights.release_at is not None and wider(replace(wanted, release_at=there.release_at)):
         rights = replace(rights, release_at=actual.rights.release_at)
     if rights.expires_at is not None and wider(replace(wanted, expires_at=there.expires_at)):
         rights = replace(rights, expires_at=actual.rights.expires_at)
     return replace(draft, rights=rights, status=status)
+
+
+def _says_of_original(context: RunContext, copy: Asset, draft: Draft, wanted: Audience, there: Audience) -> bool:
+    """Whether the groups of a copy say by whom its original may be seen: it has some, its service did not give them to
+    it by default, and written into the original they let nobody in who does not see it."""
+    moment, precision = context.time.earliest(), context.target.limits.precision
+    opens = is_wider(replace(wanted, groups=there.groups), wanted, moment, precision)
+    return bool(draft.rights.groups) and copy.rights.groups not in _given(context, copy) and not opens
+
+
+def _given(context: RunContext, copy: Asset) -> set[frozenset[str] | None]:
+    """The groups that assets of the source have by default, by profile."""
+    profiles = {"", *(kind.profile for kind in context.source_schema.types)}
+    return {context.source.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles}
 
 
 def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:

@@ -16,11 +16,10 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.report.report import Report
 from dam_sync.store.base import from_text
-from tests.support.jobs.any_pair import asked_of
 from tests.support.jobs.audience import Seen, Sight, wider
 from tests.support.libraries.restricted import OPTIONS, WITHOUT_GROUPS, library, receiving
-from tests.support.services.profiles import profile_of
 from tests.support.virtual.moves import served, sides_of, suggested
+from tests.support.virtual.opposite_job import asked_between
 from tests.support.virtual.state_location import ask, forget, job_in, state_for
 from tests.support.virtual.two_tenants import TwoTenants
 from tests.support.virtual.universe import Tenant, Universe, job_of
@@ -109,11 +108,7 @@ def _seen_at(tenant: Tenant) -> Seen:
 @contextmanager
 def restricted_move(folder: Path, kinds: tuple[str, str]) -> Iterator[RestrictedMove]:
     """Both tenants and a job between them, which accepts nothing."""
-    libraries = library(kinds[0]), receiving()
-    asked = (
-        {**asked_of(kinds[0]), **OPTIONS.get(kinds[0], {})},
-        {**profile_of(kinds[1]).parted, **OPTIONS.get(kinds[1], {})},
-    )
+    libraries, asked = (library(kinds[0]), receiving()), asked_between(kinds, OPTIONS)
     with Universe(1) as universe:
         source, target = served(universe, folder, kinds, libraries)
         job = job_in(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,6 +27,7 @@ from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waivers
 from dam_sync.model.exposure_advice import policy_line
 from dam_sync.model.exposure_options import NO_EXPOSURE_OPTIONS, ExposureOption, ExposureOptions
+from dam_sync.model.limits import Limits
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
@@ -208,6 +209,54 @@ def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
     draft = Draft(None, "a.jpg", closed=True)
     assert bool(seen_though_closed(context, draft, actual)) == seen
     assert as_seen(context, draft, actual).closed == (not seen)
+
+
+@pytest.mark.parametrize(
+    ("copy", "original", "seen"),
+    [
+        ("staff", "", ""),
+        ("staff", "editors staff", "editors staff"),
+        ("staff", "staff", "staff"),
+        ("editors staff", "staff", "editors staff"),
+        ("staff", "editors", "staff"),
+        ("public", "", "public"),
+        ("public", "public staff", "public"),
+        ("", "staff", ""),
+    ],
+    ids=[
+        "limited later",
+        "limited to fewer",
+        "the same",
+        "open to more",
+        "open to others",
+        "by default",
+        "by default to fewer",
+        "none",
+    ],
+)
+def test_groups_of_a_copy_limit_its_original_only_where_they_open_it_to_nobody(
+    copy: str, original: str, seen: str
+) -> None:
+    """Groups that the service of the copy gave it by default, or does not hold, say nothing of the original."""
+    source = SimpleNamespace(audience=lambda draft: Audience(groups=frozenset({"public"})), limits=Limits())
+    target = SimpleNamespace(audience=ShownByGroups().audience, limits=Limits())
+    held = SimpleNamespace(source=source, target=target, time=RunTime(SetClock()))
+    context = cast("RunContext", SimpleNamespace(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
+    ours, theirs, expected = (Rights(groups=frozenset(names.split())) for names in (copy, original, seen))
+    asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))
+    assert as_seen(context, Draft(None, "a.jpg", rights=ours), actual, asset).rights == expected
+
+
+@pytest.mark.parametrize(("days", "kept"), [(0.5, True), (2, False)])
+def test_an_original_that_expires_later_by_less_than_its_copy_can_say_is_not_limited(days: float, kept: bool) -> None:
+    source = SimpleNamespace(audience=ShownByGroups().audience, limits=Limits(precision=timedelta(days=1)))
+    target = SimpleNamespace(audience=lambda draft: Audience(expires_at=draft.rights.expires_at), limits=Limits())
+    held = SimpleNamespace(source=source, target=target, time=RunTime(SetClock()))
+    context = cast("RunContext", SimpleNamespace(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
+    end = datetime(2050, 1, 1, tzinfo=UTC)
+    ours, theirs = Rights(expires_at=end), Rights(expires_at=end + timedelta(days=days))
+    asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))
+    assert as_seen(context, Draft(None, "a.jpg", rights=ours), actual, asset).rights == (ours if kept else theirs)
 
 
 STAFF = Rights(groups=frozenset(("staff",)))
