@@ -188,7 +188,10 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)
-    yield from first_settings.about_doubtful([(line.target, line.why) for line in lines if line.score < DOUBTFUL])
+    chosen = suggested.suggestion.profile
+    profile = [("profile", chosen.why)] if chosen.score < DOUBTFUL else []
+    doubtful = [(line.target, line.why) for line in lines if line.score < DOUBTFUL]
+    yield from first_settings.about_doubtful([*profile, *doubtful])
     yield first_settings.POLICY
 
 

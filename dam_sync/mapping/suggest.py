@@ -81,6 +81,7 @@ class _Suggesting:
         """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
         self.profile = choose_profile(source, target, self.sample)
+        self.notes += self.profile.notes
         pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales, self.evidence)
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
