@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rapidfuzz import fuzz
@@ -41,7 +41,19 @@ def similarity(source: Field, target: Field) -> Similarity:
     if exact:
         return exact
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
-    return max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    if found.vague and not (_label_agrees(source, target) and _label_agrees(target, source)):
+        return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but the label may not")
+    return found
+
+
+def _label_agrees(field: Field, other: Field) -> bool:
+    """Whether the label of a field, which people read, may mean what the other one does, as its key may."""
+    if compact(field.label) in ("", compact(bare(field.key))):
+        return True
+    return any(
+        _meanings(field.label, possible_meanings_of) & _meanings(name, possible_meanings_of) for name in names_of(other)
+    )
 
 
 def exact_likeness(source: Field, target: Field) -> Similarity | None:
