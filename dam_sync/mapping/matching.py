@@ -19,6 +19,7 @@ ONLY_ONE = 0.6  # several values of which the target takes one: the others are l
 LANGUAGE = 0.93
 FACET = 0.8
 EITHER_WAY = 0.48  # a name that may mean several things, if there is another counterpart for it
+TOLD = 0.45  # a name that may mean several things, into a text that could hold each of them
 REQUIRED = 0.47  # the only text that each of the two requires, if their names have nothing in common
 GOOD = 0.7  # score of a field with values to which one with the same name and without values gives way
 
@@ -122,10 +123,11 @@ class FieldMatching:
             every = self._judged([*self._candidates()])
             common = Counter(prefix for pair, target in every if pair.exact for prefix in _prefixes(pair, target))
 
-            def rank(row: tuple[FieldPair, Field]) -> tuple[float, bool, bool, int, int, str, str]:
+            def rank(row: tuple[FieldPair, Field]) -> tuple[float, bool, bool, bool, int, int, str, str]:
                 pair, target = row
                 shared = sum(common[one] for one in _prefixes(*row))
-                first = (not pair.near, not is_of_standard(pair.key), -shared, pair.rank)
+                standard = (not is_of_standard(pair.key), is_of_standard(target.key))
+                first = (not pair.near, *standard, -shared, pair.rank)
                 return (-pair.score, *first, target.key, pair.path)
 
             self._ranked = sorted(every, key=rank)
@@ -217,6 +219,8 @@ def _pair(source: Field, target: Field, alike: Similarity, locale: str = "") -> 
     if source.kind is not target.kind:
         same, sure = given.shape is SHAPES[target.kind], fits_surely(given, target)
         score *= SAME_SHAPE if same else SURE if sure else UNSURE
+        if alike.vague and not same and SHAPES[target.kind] is ValueType.TEXT:
+            score = min(score, TOLD)
         reason += f", {source.kind.value} to {target.kind.value}"
     if source.multiple and not target.multiple:
         joined = SHAPES[target.kind] is ValueType.TEXT

@@ -9,7 +9,14 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from dam_sync.mapping.meanings import core_meanings_of, meanings_of, part_meanings_of, possible_meanings_of, rank_of
+from dam_sync.mapping.meanings import (
+    core_meanings_of,
+    meanings_of,
+    part_meanings_of,
+    possible_meanings_of,
+    rank_of,
+    units_of,
+)
 from dam_sync.mapping.name_parts import are_equal, are_same_but_for_whose, contains, is_kind_of, parts_of
 from dam_sync.model.schema import Field
 from dam_sync.model.unicode_forms import BASE_LETTERS, CharacterTable, nfkd
@@ -44,7 +51,15 @@ def similarity(source: Field, target: Field) -> Similarity:
     found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
     if found.vague and not (_label_agrees(source, target) and _label_agrees(target, source)):
         return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but the label may not")
+    ours, theirs = (_units(one) for one in (source, target))
+    if ours and theirs and not ours & theirs:
+        other = f"in {'/'.join(sorted(ours))} and {'/'.join(sorted(theirs))}"
+        return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, {other}")
     return found
+
+
+def _units(field: Field) -> frozenset[str]:
+    return frozenset().union(*(units_of(words_of(name)) for name in names_of(field)))
 
 
 def _label_agrees(field: Field, other: Field) -> bool:

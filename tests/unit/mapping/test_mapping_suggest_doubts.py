@@ -51,6 +51,59 @@ def test_what_both_names_may_mean_is_not() -> None:
     assert similarity(Field("date", DATE, "Date"), Field("shot_date", DATE, "Shot date")).score > DOUBTED
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "same"),
+    [
+        ("Höhe (cm)", "Height in cm", True),
+        ("hauteur_mm", "Height (mm)", True),
+        ("Gewicht in Gramm", "Weight (g)", True),
+        ("Höhe", "Height (mm)", True),
+        ("Höhe (mm)", "Height in cm", False),
+        ("Peso (kg)", "Weight (g)", False),
+        ("Maße_cm", "Measurements (mm)", False),
+        ("Valeur estimée (EUR)", "Valuation (CHF)", False),
+        ("Bildhöhe", "Height in cm", False),
+        ("Image height", "Height in cm", False),
+    ],
+)
+def test_a_measure_goes_to_the_same_measure_in_the_same_unit(source: str, target: str, same: bool) -> None:
+    found = similarity(Field("a", FieldKind.NUMBER, source), Field("b", FieldKind.NUMBER, target))
+    assert (found.score > DOUBTED) is same, found
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("Lieu de découverte", "Fundort"),
+        ("luogo di ritrovamento", "Place found"),
+        ("Estado de conservación", "Condition"),
+        ("Besitzgeschichte", "Ownership history"),
+        ("Réalisé par", "Maker"),
+        ("Aufbewahrungsort", "Current location"),
+        ("Fotografiado el", "Date taken"),
+        ("verzekerde waarde", "Insured for"),
+        ("Número de registro", "Entry number"),
+        ("prêtable", "Can be lent"),
+    ],
+)
+def test_what_registrars_call_things_in_six_languages(source: str, target: str) -> None:
+    assert similarity(Field("a", TEXT, source), Field("b", TEXT, target)).score > DOUBTED
+
+
+def test_a_date_is_doubted_for_a_text_that_may_mean_another_date() -> None:
+    source = schema(Field("shot_date", DATE))
+    line = line_of(
+        source, schema(Field("display_date", TEXT), Field("srckey", TEXT)), {"shot_date": ""}, "display_date"
+    )
+    assert line.score < DOUBTED
+
+
+def test_a_field_of_the_tenant_comes_before_one_that_every_tenant_has() -> None:
+    source = schema(Field("onderwerpen", TEXT, multiple=True))
+    target = schema(Field("dc:subjects", TEXT, multiple=True), Field("house:topics", TEXT, multiple=True))
+    assert set(by_target(suggest(source, target))) >= {"house:topics"}
+
+
 def line_of(source: Schema, target: Schema, filled: dict[str, str], key: str) -> SuggestedLine:
     counts = dict.fromkeys(filled, 9)
     texts = {field: {value: 9} for field, value in filled.items()}
