@@ -22,6 +22,7 @@ from dam_sync.mapping.yaml_writer import entry, flow
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.values import Json
 from dam_sync.report import first_settings
 from dam_sync.services import discover
@@ -149,8 +150,14 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
         out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
     needed = ", ".join(sorted(suggested.required))
-    notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
-    review, asked = tuple(_review(suggested, job.source.kind)), suggested.questions
+    free = ", ".join(map(shown_name, (key for key in suggested.unwritten if key not in suggested.required)))
+    notes = (
+        *((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()),
+        *found.notes,
+        *((f"fields of the target that no line writes: {free}",) if free else ()),
+    )
+    kind = (options.connectors or discover())[job.source.kind]
+    review, asked = tuple(_review(suggested, kind)), suggested.questions
     return Initialized(
         path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review, asked
     )
@@ -177,7 +184,7 @@ def decide_options(
     return replace(done, review=tuple(review), questions=tuple(left))
 
 
-def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
+def _review(suggested: SuggestedMapping, kind: Connector) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
     if not any((line.more or {}).get("marker") for line in lines):

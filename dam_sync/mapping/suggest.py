@@ -305,6 +305,12 @@ class _Suggesting:
         line = SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
         if "groups" in self.target.needs:
             return self._with_default_group(line, sorted(theirs or ()))
+        if not self._gives(Feature.GROUPS):
+            self.notes.append(
+                "the source does not say which groups see an asset: the target's default decides: please check before "
+                "a run"
+            )
+            return self._as_given(line, Feature.GROUPS)
         if more:
             self.notes.append(
                 "groups that the target does not have are dropped and reported; its default then decides "

@@ -220,4 +220,4 @@ async def test_between_folders_the_mapping_is_written_at_once(tmp_path: Path) ->
 def test_a_mapping_without_a_marker_is_what_to_look_at_first(keys: tuple[str, ...], first: str) -> None:
     lines = tuple(SuggestedLine(key, (), more={"marker": True}) for key in keys)
     made: Any = SimpleNamespace(suggestion=Suggestion(lines), undecided={}, questions=())
-    assert next(_review(made, "folder")).startswith(first)
+    assert next(_review(made, built_in()["folder"])).startswith(first)
