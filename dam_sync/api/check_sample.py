@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from dam_sync.api.check_exposure import about_set_aside, gate_of, links_of_job
 from dam_sync.api.check_result import CheckedSides, CheckResult
@@ -31,18 +31,20 @@ async def about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Che
     found = await preview_of(source, gate, sides.crosswalk, fitness, links_of)
     if sides.crosswalk.about_unread:
         yield _unread_result(sides.crosswalk, found)
-    if not found.taken:
-        if found.left_out:
-            hint = "check `select` in the mapping file"
-            yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
-        return
-    if found.set_aside:
-        yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
+    if found.taken:
+        if found.set_aside:
+            yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
+        for result in _results_of(found):
+            yield result
+    elif found.left_out:
+        hint = "check `select` in the mapping file"
+        yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
+
+
+def _results_of(found: Preview) -> Iterator[CheckResult]:
     if found.parked or not found.set_aside:
         yield _preview_result(found)
-    for result in (_dropped_result(found), _lacking_result(found)):
-        if result is not None:
-            yield result
+    yield from (result for result in (_dropped_result(found), _lacking_result(found)) if result is not None)
 
 
 def _is_mapped(cause: str) -> bool:

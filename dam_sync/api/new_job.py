@@ -18,6 +18,7 @@ from dam_sync.config.job import JobConfig, job_of_keys
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE
 from dam_sync.mapping.document import json_schema
+from dam_sync.mapping.doubts import DOUBTED
 from dam_sync.mapping.yaml_writer import entry, flow
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
@@ -197,7 +198,8 @@ def _review(suggested: SuggestedMapping, kind: Connector) -> Iterator[str]:
     yield from first_settings.about_idle(idle, kind)
     chosen = suggested.suggestion.profile
     profile = [("profile", chosen.why)] if chosen.score < DOUBTFUL else []
-    doubtful = [(line.target, line.why) for line in lines if line.score < DOUBTFUL]
+    ordered = sorted(lines, key=lambda line: line.score >= DOUBTED)  # `check` asks about those first
+    doubtful = [(line.target, line.why) for line in ordered if line.score < DOUBTFUL]
     yield from first_settings.about_doubtful([*profile, *doubtful])
     yield first_settings.POLICY
 
