@@ -39,9 +39,10 @@ def about_idle(parts: Sequence[str], kind: Connector) -> list[str]:
     ]
     lines = f"the {agreed(len(never), 'line', 'lines')} {', '.join(f'`{part}`' for part in never)} of the mapping"
     held = next((part for part in never if part in DATED), never[0] if never else "")
+    pipe = ", pipe: [datetime]" if held in DATED else ""  # of a day, of a text and of a timestamp
     silent = [
         f"{lines}: {kind.name} has nothing of the kind, and no option changes that; if a field of the source holds it, "
-        f"let the line read that: `{held}: {{from: fields.KEY}}`"
+        f"let the line read that: `{held}: {{from: fields.KEY{pipe}}}`"
     ]
     return [*(told if by_option else []), *(silent if never else [])]
 

@@ -26,7 +26,8 @@ def test_what_no_option_can_give_names_none() -> None:
     (told,) = idle("a_hypermedia", "tags", "release", "expiry")
     assert told == (
         "the lines `tags`, `release`, `expiry` of the mapping: a_hypermedia has nothing of the kind, and no option "
-        "changes that; if a field of the source holds it, let the line read that: `release: {from: fields.KEY}`"
+        "changes that; if a field of the source holds it, let the line read that: `release: {from: fields.KEY, "
+        "pipe: [datetime]}`"
     )
 
 
