@@ -50,7 +50,9 @@ def similarity(source: Field, target: Field) -> Similarity:
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
     found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
     if found.vague and not (_label_agrees(source, target) and _label_agrees(target, source)):
-        return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but the label may not")
+        return replace(
+            found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but a label says something else"
+        )
     ours, theirs = (_units(one) for one in (source, target))
     if ours and theirs and not ours & theirs:
         other = f"in {'/'.join(sorted(ours))} and {'/'.join(sorted(theirs))}"
