@@ -192,9 +192,18 @@ class _Suggesting:
         rule, language = self._rule(known, pair.vocabulary), self._language(known)
         line, notes = line_of(pair, known, rule, language, self.sample)
         self.notes += notes
+        if self._needs_parents(known, pair.vocabulary):
+            doubt = "the terms of the target's list need a parent, and those of the source have none: each needs a pin"
+            line = replace(line, score=min(line.score, GUESSED), reason=f"{line.reason}; {doubt}")
         if known.required:
             return with_last_resort(line, known)
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
+
+    def _needs_parents(self, known: Field, own: str) -> bool:
+        """Whether no term of the source can be created where the target takes terms as values."""
+        theirs, ours = self.target.vocabularies.get(known.vocabulary), self.source.vocabularies.get(own)
+        deep = theirs is not None and theirs.least_depth > 1 and SHAPES[known.kind] is ValueType.TERM
+        return deep and (ours is None or not ours.hierarchical)
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""

@@ -9,7 +9,7 @@ from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.similarity import similarity
 from dam_sync.mapping.suggest import suggest
 from dam_sync.mapping.suggestion import SuggestedLine
-from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from tests.support.mapping.service_schemas import by_target
 from tests.support.mapping.tenant_schemas import schema
 
@@ -102,6 +102,23 @@ def test_a_field_of_the_tenant_comes_before_one_that_every_tenant_has() -> None:
     source = schema(Field("onderwerpen", TEXT, multiple=True))
     target = schema(Field("dc:subjects", TEXT, multiple=True), Field("house:topics", TEXT, multiple=True))
     assert set(by_target(suggest(source, target))) >= {"house:topics"}
+
+
+def test_a_list_whose_terms_need_a_parent_is_doubted_for_terms_that_have_none() -> None:
+    """Two levels in two lists: what is created at the top of the first is no value of the field."""
+    source = schema(
+        Field("topics", FieldKind.TERM, vocabulary="topics", multiple=True),
+        vocabularies={"topics": Vocabulary("topics")},
+    )
+    field = Field("subjects", FieldKind.TERM, vocabulary="subjects", multiple=True)
+
+    def line(depth: int) -> SuggestedLine:
+        lists = {"subjects": Vocabulary("subjects", hierarchical=True, least_depth=depth)}
+        return by_target(suggest(source, schema(field, Field("srckey", TEXT), vocabularies=lists)))["subjects"]
+
+    assert line(1).score > DOUBTED
+    assert line(2).score < DOUBTED
+    assert line(2).reason.endswith("each needs a pin")
 
 
 def line_of(source: Schema, target: Schema, filled: dict[str, str], key: str) -> SuggestedLine:
