@@ -63,9 +63,8 @@ class Evidence:
             reason = f"{found.reason}; none of its sampled values is a {SHAPES[target.kind].value}"
             found = replace(found, score=found.score * against, reason=reason)
         if self.sample.is_empty(source.key):
-            asks = not found.exact and (target.required or self.sample.whole)
-            score = found.score * EMPTY
-            found = replace(found, score=min(score, DOUBTED) if asks else score)
+            score = found.score * EMPTY  # of another name, nothing was seen that speaks for it
+            found = replace(found, score=score if found.exact else min(score, DOUBTED))
         if self.sample.repeats_filenames(source.key):
             found = replace(found, score=found.score * REPEATING, reason=f"{found.reason}; repeats the file names")
         return found

@@ -23,12 +23,14 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "Schlagwort", "Schlagwörter", "Schlagworte", "Stichwort", "Stichwörter", "Stichworte", "Suchbegriff",
         "Suchbegriffe", "Thema", "Themen", "Verschlagwortung", "Deskriptoren", "trefwoord", "trefwoorden", "onderwerp",
         "onderwerpen", "zoekterm", "zoektermen", "steekwoorden", "mot clé", "mots clés", "mots clefs", "sujet",
-        "thème", "indexation", "descripteur", "palabra clave", "palabras clave", "tema", "materia", "parola chiave",
+        "thème", "indexation", "descripteur", "palabra clave", "palabras clave", "descriptores", "tema", "materia",
+        "parola chiave",
         "parole chiave", "soggetto", "soggetti",
     ),
     "creator": (
         "Urheber", "Künstler", "Künstlerin", "Hersteller", "Autor", "Verfasser", "Schöpfer", "vervaardiger",
         "kunstenaar", "auteur", "schepper", "créateur", "artiste", "auteur exécutant", "fabricant", "creador",
+        "autoría",
         "artista", "autore", "creatore", "hergestellt von", "gefertigt von", "geschaffen von", "gemaakt door",
         "vervaardigd door", "fabriqué par", "réalisé par", "hecho por", "realizado por", "fatto da", "realizzato da",
     ),
@@ -102,6 +104,7 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "medium": (
         "Technik", "Material", "Werkstoff", "Material und Technik", "techniek", "materiaal", "materiaal en techniek",
         "matière", "matériau", "matériaux", "matériaux et techniques", "matières et techniques", "técnica",
+        "soporte y técnica",
         "material", "materiales", "tecnica", "materiale", "materia e tecnica",
     ),
     "dimension": (
@@ -157,20 +160,23 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "provenance": (
         "Provenienz", "Herkunft", "Vorbesitz", "Vorbesitzer", "Besitzgeschichte", "herkomst", "vorige eigenaar",
-        "historique", "ancien propriétaire", "procedencia", "provenienza",
+        "historique", "ancien propriétaire", "procedencia", "propietario anterior", "antiguo propietario",
+        "provenienza",
     ),
     "condition": (
         "Zustand", "Erhaltung", "Erhaltungszustand", "Objektzustand", "toestand", "conditie", "staat van conservering",
         "état de conservation", "constat d'état", "estado de conservación", "stato di conservazione",
     ),
-    "height": ("Höhe", "hoogte", "hauteur", "altura", "altezza"),
+    "bibliography": ("Bibliografie", "Literatur", "literatuur", "bibliographie", "bibliografía", "bibliografia"),
+    "on display": ("ausgestellt", "tentoongesteld", "exposé", "expuesto", "en exposición", "esposto"),
+    "height": ("Höhe", "hoogte", "hauteur", "altura", "alto", "altezza"),
     "width": ("Breite", "breedte", "largeur", "anchura", "ancho", "larghezza"),
     "depth": ("Tiefe", "diepte", "profondeur", "profundidad", "profondità"),
     "weight": ("Gewicht", "poids", "peso"),
     "diameter": ("Durchmesser", "diamètre", "diámetro", "diametro"),
     "insurance value": (
         "Versicherungswert", "Versicherungssumme", "verzekeringswaarde", "verzekerde waarde", "valeur d'assurance",
-        "valor de seguro", "valore assicurativo",
+        "valor de seguro", "valor asegurado", "valore assicurativo",
     ),
     "valuation": (
         "Schätzwert", "Taxwert", "taxatie", "taxatiewaarde", "valeur estimée", "valor estimado", "valor de tasación",

@@ -163,7 +163,7 @@ def shared_group(name: str, assets: int, total: int, source: ExposureOptions) ->
     many = f"all {counted(total, 'asset')} have" if assets == total else f"{assets:,} of {counted(total, 'asset')} have"
     if total == 1:
         many = "the asset has"
-    says = f"{source.with_everybody(name)} of the source says so"
+    says = f"{source.with_everybody(name)} of the source says so, and everybody at the target sees them"
     return f"{many} the group {name}: if everybody who can use the source is in it, {says}"
 
 

@@ -227,7 +227,9 @@ def test_a_group_is_added_to_those_that_are_named() -> None:
 def test_the_remedies_of_most_assets_come_first_and_each_once() -> None:
     rare = [held(str(number), assets=1, remedy="rare") for number in range(3)]
     advice = told([*rare, held("a", assets=9, remedy="usual"), held("b", assets=1, remedy="")], 13)
-    assert advice.endswith("`options: {everybody: a}` of the source says so; or usual; or rare")
+    assert advice.endswith(
+        "`options: {everybody: a}` of the source says so, and everybody at the target sees them; or usual; or rare"
+    )
 
 
 def test_one_remedy_of_several_rules_is_named_once_and_the_waiver_at_last() -> None:
