@@ -31,7 +31,7 @@ def test_what_no_option_can_give_names_none() -> None:
     )
 
 
-def test_each_is_told_by_itself() -> None:
-    """Of the two, a service may give one by an option."""
+def test_a_line_that_takes_no_date_has_no_transform_of_dates() -> None:
+    (told,) = idle("a_hypermedia", "groups")
+    assert told.endswith("let the line read that: `groups: {from: fields.KEY}`")
     assert idle("a_hypermedia") == []
-    assert len(idle("a_hypermedia", "groups")) == 1
