@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from dam_sync.api.check_exposure import about_set_aside, gate_of, links_of_job
 from dam_sync.api.check_result import CheckedSides, CheckResult
@@ -10,6 +10,7 @@ from dam_sync.api.preview import Preview, preview_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
+from dam_sync.mapping.coverage import OTHER_TYPE
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import MappingError
 from dam_sync.model.safe_text import shown_name
@@ -30,17 +31,20 @@ async def about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Che
     found = await preview_of(source, gate, sides.crosswalk, fitness, links_of)
     if sides.crosswalk.about_unread:
         yield _unread_result(sides.crosswalk, found)
-    if not found.taken:
-        if found.left_out:
-            hint = "check `select` in the mapping file"
-            yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
-        return
-    if found.set_aside:
-        yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
+    if found.taken:
+        if found.set_aside:
+            yield CheckResult("assets", *about_set_aside(found, source.exposure_options()), warns=True)
+        for result in _results_of(found):
+            yield result
+    elif found.left_out:
+        hint = "check `select` in the mapping file"
+        yield CheckResult("assets", f"none of {the_first(found.left_out, 'asset')} is selected", hint, warns=True)
+
+
+def _results_of(found: Preview) -> Iterator[CheckResult]:
     if found.parked or not found.set_aside:
         yield _preview_result(found)
-    if found.dropped:
-        yield _dropped_result(found)
+    yield from (result for result in (_dropped_result(found), _lacking_result(found)) if result is not None)
 
 
 def _is_mapped(cause: str) -> bool:
@@ -76,11 +80,28 @@ def _unread_result(crosswalk: Crosswalk, found: Preview) -> CheckResult:
     return CheckResult("mapping", text, hint, warns=True)
 
 
-def _dropped_result(found: Preview) -> CheckResult:
+def _dropped_result(found: Preview) -> CheckResult | None:
     """Values that lines with `on_error: drop` would lose."""
+    if not found.dropped:
+        return None
     worst = found.dropped.most_common(SHOWN)
     words = [f"{path} of {counted(number, 'asset')} ({found.detail[path, rule]})" for (path, rule), number in worst]
     more = len(found.dropped) - len(worst)
     text = f"of {the_first(found.taken, 'asset')}, values would be dropped: {'; '.join(words)}"
     hint = "let the lines of the mapping file read these values, for example by more formats in `in` of a date"
+    return CheckResult("values", f"{text}; and {more:,} more" if more else text, hint, warns=True)
+
+
+def _lacking_result(found: Preview) -> CheckResult | None:
+    """Values of which the type that the profile makes has no field."""
+    if not found.lacking:
+        return None
+    worst = found.lacking.most_common(SHOWN)
+    words = [f"{path} of {counted(number, 'asset')}: {found.detail[path, OTHER_TYPE]}" for path, number in worst]
+    more = len(found.lacking) - len(worst)
+    text = (
+        f"of {the_first(found.taken, 'asset')}, values would be lost, because the type that the asset gets has no such "
+        f"field: {'; '.join(words)}"
+    )
+    hint = "let `profile` of the mapping file choose a type with these fields, or the lines write fields of that type"
     return CheckResult("values", f"{text}; and {more:,} more" if more else text, hint, warns=True)

@@ -18,10 +18,12 @@ from dam_sync.config.job import JobConfig, job_of_keys
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.secrets import REFERENCE
 from dam_sync.mapping.document import json_schema
+from dam_sync.mapping.doubts import DOUBTED
 from dam_sync.mapping.yaml_writer import entry, flow
 from dam_sync.model.connector import Connector
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
+from dam_sync.model.safe_text import shown_name
 from dam_sync.model.values import Json
 from dam_sync.report import first_settings
 from dam_sync.services import discover
@@ -149,8 +151,14 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
         out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
     needed = ", ".join(sorted(suggested.required))
-    notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
-    review, asked = tuple(_review(suggested, job.source.kind)), suggested.questions
+    free = ", ".join(map(shown_name, (key for key in suggested.unwritten if key not in suggested.required)))
+    notes = (
+        *((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()),
+        *found.notes,
+        *((f"fields of the target that no line writes: {free}",) if free else ()),
+    )
+    kind = (options.connectors or discover())[job.source.kind]
+    review, asked = tuple(_review(suggested, kind)), suggested.questions
     return Initialized(
         path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review, asked
     )
@@ -177,7 +185,7 @@ def decide_options(
     return replace(done, review=tuple(review), questions=tuple(left))
 
 
-def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
+def _review(suggested: SuggestedMapping, kind: Connector) -> Iterator[str]:
     """The settings that a person should look at, those that decide most first."""
     lines = suggested.suggestion.lines
     if not any((line.more or {}).get("marker") for line in lines):
@@ -188,7 +196,11 @@ def _review(suggested: SuggestedMapping, kind: str) -> Iterator[str]:
     undecided = {one.part.name.lower() for one in suggested.undecided.get("source", ()) if one.part is not None}
     idle = [line.target for line in lines if line.idle and line.target not in undecided]
     yield from first_settings.about_idle(idle, kind)
-    yield from first_settings.about_doubtful([(line.target, line.why) for line in lines if line.score < DOUBTFUL])
+    chosen = suggested.suggestion.profile
+    profile = [("profile", chosen.why)] if chosen.score < DOUBTFUL else []
+    ordered = sorted(lines, key=lambda line: line.score >= DOUBTED)  # `check` asks about those first
+    doubtful = [(line.target, line.why) for line in ordered if line.score < DOUBTFUL]
+    yield from first_settings.about_doubtful([*profile, *doubtful])
     yield first_settings.POLICY
 
 

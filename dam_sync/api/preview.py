@@ -15,6 +15,7 @@ from dam_sync.engine.guards.remedies import HeldBack
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
 from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
+from dam_sync.mapping.coverage import OTHER_TYPE
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
@@ -34,8 +35,9 @@ MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENG
 class Preview:
     """Result of the preview. causes: assets by why they would be parked; set_aside: those that more people would see,
     by their rules; examples, hints: a message and what to do for each. held: what is set aside, by rule. dropped:
-    assets by path and rule, of which the rule cannot use a value of a field; detail: an example of each. unread: assets
-    by the fields with values that no line reads."""
+    assets by path and rule, of which the rule cannot use a value of a field; detail: an example of each. lacking:
+    assets by path, of whose values the type that they get has no field. unread: assets by the fields with values that
+    no line reads."""
 
     taken: int = 0
     left_out: int = 0
@@ -46,6 +48,7 @@ class Preview:
     hints: dict[str, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     detail: dict[tuple[str, str], str] = field(default_factory=dict)
+    lacking: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -75,6 +78,13 @@ class Preview:
                 self.dropped[path, rule] += 1
                 self.detail.setdefault((path, rule), details.get((path, rule), ""))
 
+    def note_lacking(self, drafted: Drafted) -> None:
+        """Count the asset for each path of which it would lose values because its type has no such field."""
+        for loss in drafted.losses:
+            if loss.rule == OTHER_TYPE:
+                self.lacking[loss.path] += 1
+                self.detail.setdefault((loss.path, OTHER_TYPE), loss.detail)
+
 
 async def preview_of(
     source: Service, gate: ExposureGate, crosswalk: Crosswalk, fitness: Fitness, links_of: LinksOf
@@ -93,6 +103,7 @@ async def preview_of(
         found.unread.update(key for key, value in asset.fields.items() if key in crosswalk.unread and holds(value))
         drafted = await drafted_for(gate.target, fitness.schema, crosswalk, asset, "example", terms)
         found.note_dropped(drafted)
+        found.note_lacking(drafted)
         parked = rejected(drafted) or fitness.unfit(asset, drafted.draft) or _without_file(source, asset)
         if parked is not None:
             found.note_parked(asset, parked)

@@ -12,6 +12,7 @@ from dam_sync.mapping.document import line_places
 DOUBTED = 0.5  # score below which a suggested line is a question
 SCORED = re.compile(r"#\s*(0\.\d\d)\s+(?P<reason>\S.*)$")
 SHOWN = 10
+PROFILE: KeyPath = ("profile",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class DoubtedLine:
 def doubted_lines(written: SourceMap) -> Iterator[DoubtedLine]:
     """The lines with a score below `DOUBTED` in their comment."""
     texts = {name: text.splitlines() for name, text in written.texts.items()}
-    for place in line_places(written.data):
+    for place in (*line_places(written.data), PROFILE):
         file, rows = written.file_of(place), texts.get(written.file_of(place), [])
         for number in _numbers(written, place):
             found = SCORED.search(rows[number - 1]) if 0 < number <= len(rows) else None

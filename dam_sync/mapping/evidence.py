@@ -19,7 +19,7 @@ FEWEST: Final = 3  # different values from which on their being terms of the tar
 ALIKE: Final = 0.5  # of the values are terms of the target
 FOUND, EVERY = 0.5, 0.4  # score of two fields by their values alone: at least, and what all values being terms adds
 MOST: Final = 0.99
-DOUBTED: Final = 0.45  # if another field of the source has the same values
+DOUBTED: Final = 0.45  # if another field of the source has the same values, or this one has none
 EMPTY, REPEATING, AGAINST, AGAINST_SAME = 0.75, 0.5, 0.6, 0.85  # factors
 SHAPED: Final = frozenset({ValueType.DATE, ValueType.INSTANT, ValueType.NUMBER, ValueType.FLAG})
 
@@ -63,7 +63,8 @@ class Evidence:
             reason = f"{found.reason}; none of its sampled values is a {SHAPES[target.kind].value}"
             found = replace(found, score=found.score * against, reason=reason)
         if self.sample.is_empty(source.key):
-            found = replace(found, score=found.score * EMPTY)
+            score = found.score * EMPTY  # of another name, nothing was seen that speaks for it
+            found = replace(found, score=score if found.exact else min(score, DOUBTED))
         if self.sample.repeats_filenames(source.key):
             found = replace(found, score=found.score * REPEATING, reason=f"{found.reason}; repeats the file names")
         return found

@@ -11,7 +11,7 @@ from dam_sync.mapping.evidence import Evidence
 from dam_sync.mapping.global_choices import is_of_standard
 from dam_sync.mapping.paths import field_name, spelt
 from dam_sync.mapping.results import SHAPES, ValueType
-from dam_sync.mapping.similarity import Similarity, bare, compact, names_of, similarity
+from dam_sync.mapping.similarity import Similarity, bare, compact, names_of, one_line, similarity
 from dam_sync.model.schema import Field, FieldKind
 
 SAME_SHAPE, SURE, UNSURE, FEWER = 0.98, 0.93, 0.88, 0.97
@@ -19,6 +19,8 @@ ONLY_ONE = 0.6  # several values of which the target takes one: the others are l
 LANGUAGE = 0.93
 FACET = 0.8
 EITHER_WAY = 0.48  # a name that may mean several things, if there is another counterpart for it
+TOLD = 0.45  # a name that may mean several things, into a text that could hold each of them
+REQUIRED = 0.47  # the only text that each of the two requires, if their names have nothing in common
 GOOD = 0.7  # score of a field with values to which one with the same name and without values gives way
 
 
@@ -80,6 +82,12 @@ class FieldMatching:
     evidence: Evidence | None = None
     found: dict[str, FieldPair] = field(default_factory=dict)
     _ranked: list[tuple[FieldPair, Field]] | None = None
+    _required: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Find the text that an asset must have at either service, if there is one such field at both."""
+        ours, theirs = ([one.key for one in fields if _requires_text(one)] for fields in (self.sources, self.targets))
+        self._required = (ours[0], theirs[0]) if len(ours) == len(theirs) == 1 else None
 
     def take(self, *, exact: bool, reserved: Collection[str] = (), without: Collection[str] = ()) -> None:
         """Pair free fields that are similar, `exact` or not; never one of the target's `reserved` fields, nor one
@@ -115,10 +123,11 @@ class FieldMatching:
             every = self._judged([*self._candidates()])
             common = Counter(prefix for pair, target in every if pair.exact for prefix in _prefixes(pair, target))
 
-            def rank(row: tuple[FieldPair, Field]) -> tuple[float, bool, bool, int, int, str, str]:
+            def rank(row: tuple[FieldPair, Field]) -> tuple[float, bool, bool, bool, int, int, str, str]:
                 pair, target = row
                 shared = sum(common[one] for one in _prefixes(*row))
-                first = (not pair.near, not is_of_standard(pair.key), -shared, pair.rank)
+                standard = (not is_of_standard(pair.key), is_of_standard(target.key))
+                first = (not pair.near, *standard, -shared, pair.rank)
                 return (-pair.score, *first, target.key, pair.path)
 
             self._ranked = sorted(every, key=rank)
@@ -165,6 +174,13 @@ class FieldMatching:
         return replace(pair, reason=f"{pair.reason}; {fill}") if fill else pair
 
     def _weighed(self, source: Field, target: Field, others: Sequence[Field]) -> Similarity:
+        found = self._by_names_and_values(source, target, others)
+        if found.score >= REQUIRED or (source.key, target.key) != self._required:
+            return found
+        both = f"{one_line(bare(source.key))} is the only text that the source requires"
+        return Similarity(REQUIRED, f"{both}, as {one_line(bare(target.key))} at the target")
+
+    def _by_names_and_values(self, source: Field, target: Field, others: Sequence[Field]) -> Similarity:
         alike = similarity(source, target)
         if self.evidence is None:
             return alike
@@ -183,6 +199,10 @@ class FieldMatching:
                 yield _pair(source, target, alike, locale)
 
 
+def _requires_text(known: Field) -> bool:
+    return known.required and SHAPES[known.kind] is ValueType.TEXT and not known.accounts
+
+
 def _prefixes(pair: FieldPair, target: Field) -> tuple[str, str]:
     """Prefixes of both keys: of two equally similar fields, the one with more similar neighbors comes first."""
     return (f"source {pair.key.rpartition(':')[0]}", f"target {target.key.rpartition(':')[0]}")
@@ -199,6 +219,8 @@ def _pair(source: Field, target: Field, alike: Similarity, locale: str = "") -> 
     if source.kind is not target.kind:
         same, sure = given.shape is SHAPES[target.kind], fits_surely(given, target)
         score *= SAME_SHAPE if same else SURE if sure else UNSURE
+        if alike.vague and not same and SHAPES[target.kind] is ValueType.TEXT:
+            score = min(score, TOLD)
         reason += f", {source.kind.value} to {target.kind.value}"
     if source.multiple and not target.multiple:
         joined = SHAPES[target.kind] is ValueType.TEXT

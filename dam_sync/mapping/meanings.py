@@ -18,20 +18,23 @@ MEANINGS: Final = (
     ("description", "caption", "abstract", "summary", "cutline", "brief description", "physical description",
      "caption abstract", "long description", "image description", "synopsis"),
     ("description writer", "caption writer", "writer", "writer editor"),
-    ("keyword", "subject", "tag", "subject keyword", "subject term", "search term", "descriptor", "topic", "theme"),
+    ("keyword", "subject", "tag", "subject keyword", "subject term", "search term", "descriptor", "topic", "theme",
+     "subject heading"),
     ("creator", "author", "artist", "maker", "agent", "artist maker", "production person", "made by", "created by"),
-    ("photographer", "photo by", "photographed by", "byline", "creator", "author", "agent"),
+    ("photographer", "photo by", "photographed by", "photo taken by", "picture taken by", "byline", "creator", "author",
+     "agent"),
     ("creator job title", "creator title", "author position", "byline title", "photographer job title"),
     ("right", "copyright", "copyright notice", "copyright statement", "right statement", "copyright line"),
     ("usage terms", "right usage terms", "terms of use", "usage", "usage right", "usage restriction", "usage condition",
      "condition of use", "restriction", "licence terms", "license terms", "allowed usage", "permitted use"),
     ("licence", "license", "licence type", "license type"),
     ("copyright holder", "copyright owner", "right holder", "right owner"),
-    ("credit", "credit line", "courtesy", "courtesy line", "acknowledgement", "photo credit", "image credit",
-     "provider", "credit provider", "mandatory credit"),
+    ("credit", "credit line", "courtesy", "courtesy line", "acknowledgement", "acknowledgement line", "photo credit",
+     "image credit", "provider", "credit provider", "mandatory credit"),
     ("source", "supplier", "image supplier", "agency", "photo agency"),
     ("shot date", "shoot date", "shooting date", "date taken", "capture date", "date photographed", "date captured",
-     "date time original", "original date time", "taken at", "taken on", "photo date", "recording date"),
+     "date time original", "original date time", "taken at", "taken on", "photo date", "recording date",
+     "photographed on", "photographed", "shot on", "photo taken on", "picture taken on", "date of photograph"),
     ("site", "place", "location", "sublocation", "venue"),
     ("city", "town", "municipality"),
     ("province state", "state", "province", "region", "state region"),
@@ -46,16 +49,20 @@ MEANINGS: Final = (
     ("series", "programme", "program"),
     ("duration", "running time", "runtime"),
     ("inventory", "inventory number", "accession number", "object number", "repository number", "accession",
-     "museum number", "registration number", "object identifier", "object id", "inventory code", "shelf mark"),
+     "museum number", "registration number", "register number", "entry number",
+     "object identifier", "object id", "inventory code", "shelf mark"),
     ("note", "comment", "remark", "internal note"),
-    ("medium", "material", "technique", "material and technique", "medium and support", "made of"),
+    ("medium", "material", "technique", "material and technique", "medium and support", "made of",
+     "support and technique"),
     ("dimension", "measurement"),
     ("classification", "object type", "work type", "artwork type", "object category", "work category",
      "object classification", "genre", "class", "object class", "type of object", "kind of object"),
     ("date made", "object date", "date of work", "production date", "dating", "date of production", "date of making",
-     "year made", "year of work", "when made", "production period", "period of production"),
+     "year made", "year of work", "when made", "production period", "period of production", "date of origin",
+     "origin date", "made on", "period made", "period of making"),
     ("acquisition date", "date acquired", "acquired", "acquired on", "date of acquisition", "accession date",
-     "date of accession", "accessioned", "accessioned on", "purchase date", "date of purchase", "date of entry"),
+     "date of accession", "accessioned", "accessioned on", "purchase date", "date of purchase", "date of entry",
+     "received", "received on", "entered on", "date entered", "date received", "date of receipt"),
     ("publication date", "date published", "published on", "date of publication", "issue date", "print date"),
     ("collection", "collection name", "holding", "fond"),
     ("alt text", "alternative text", "accessibility text"),
@@ -74,6 +81,18 @@ MEANINGS: Final = (
     ("client", "customer", "client name", "customer name"),
     ("colour", "color"),
     ("season", "product season"),
+    ("storage location", "current location", "normal location", "permanent location", "object location", "shelf",
+     "shelf location", "place of storage", "where kept", "kept at"),
+    ("findspot", "find spot", "find place", "find site", "place found", "where found", "place of discovery",
+     "place of find", "excavation site", "place collected"),
+    ("provenance", "ownership history", "history of ownership", "object history", "previous owner", "former owner"),
+    ("condition", "state of preservation", "preservation", "condition note", "state of conservation"),
+    ("bibliography", "literature", "literature reference"),
+    ("on display", "on view", "on show", "on exhibition"),
+    ("height",), ("width", "breadth"), ("depth",), ("weight",), ("diameter",),
+    ("insurance value", "insured value", "insurance valuation", "insured for", "insurance sum"),
+    ("valuation", "appraised value", "appraisal", "estimated value", "market value"),
+    ("loanable", "lendable", "available for loan", "may be lent", "can be lent", "may be loaned", "can be loaned"),
 )  # fmt: skip
 EITHER: Final = (
     (("date created", "creation date", "created on", "date of creation", "creation", "date", "dated", "year", "datum",
@@ -88,7 +107,26 @@ NUMBER: Final = frozenset({"no", "nr", "num", "number"})  # at the end of a name
 FILLING: Final = frozenset({"the", "and", "or", "for", "a", "s"})  # what a name means without
 LINKING: Final = frozenset(  # and without these between two other words: `date de l'oeuvre`
     (
-        *("of", "de", "du", "des", "d", "la", "le", "les", "l", "et", "der", "die", "das", "von", "und", "am", "im"),
+        *(
+            "of",
+            "in",
+            "de",
+            "du",
+            "des",
+            "d",
+            "la",
+            "le",
+            "les",
+            "l",
+            "et",
+            "der",
+            "die",
+            "das",
+            "von",
+            "und",
+            "am",
+            "im",
+        ),
         *("van", "het", "en", "op", "del", "los", "las", "el", "y", "di", "dello", "della", "dei", "delle", "e"),
     )
 )
@@ -100,12 +138,39 @@ WHOSE: Final = frozenset(  # words that say no more than whose value it is: the 
         *("principale", "haupt", "hoofd", "all", "preferred"),
     )
 )
-FORMS: Final = frozenset(  # words that say only how a value is written
-    (
-        *("text", "texte", "texto", "testo", "display", "anzeige", "weergave", "value", "statement", "string", "label"),
-        *("name", "naam", "nom", "list", "liste", "angabe", "angaben", "vermerk", "feld", "field", "description"),
-        *("cm", "mm", "inch", "inches", "free", "full"),
+UNIT_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "mm": ("mm", "millimeter", "millimeters", "millimetre", "millimetres", "millimetri", "milimetros"),
+    "cm": ("cm", "centimeter", "centimeters", "centimetre", "centimetres", "zentimeter", "centimetri", "centimetros"),
+    "inch": ("inch", "inches", "zoll"),
+    "g": ("g", "gram", "grams", "gramm", "gramme", "grammes", "gramos", "grammi"),
+    "kg": ("kg", "kilo", "kilogram", "kilograms", "kilogramm", "kilogramme", "kilogrammes", "kilogramos"),
+    "eur": ("eur", "euro", "euros"),
+    "usd": ("usd", "dollar", "dollars"),
+    "gbp": ("gbp",),
+    "chf": ("chf",),
+}
+UNITS: Final = frozenset(word for words in UNIT_WORDS.values() for word in words)
+FORMS: Final = (
+    frozenset(  # words that say only how a value is written
+        (
+            *(
+                "text",
+                "texte",
+                "texto",
+                "testo",
+                "display",
+                "anzeige",
+                "weergave",
+                "value",
+                "statement",
+                "string",
+                "label",
+            ),
+            *("name", "naam", "nom", "list", "liste", "angabe", "angaben", "vermerk", "feld", "field", "description"),
+            *("free", "full"),
+        )
     )
+    | UNITS
 )
 OTHERWISE: Final = frozenset(  # words that make another thing of it: the role of a creator, a former title
     (
@@ -117,6 +182,13 @@ OTHERWISE: Final = frozenset(  # words that make another thing of it: the role o
     )
 )
 PLACES: Final = ("site", "city", "province state", "country")  # where an object is kept is not what a picture shows
+MEASURES: Final = ("height", "width", "depth", "weight", "diameter")  # of an object, not of its picture
+OF_PICTURES: Final = frozenset(
+    (
+        *("image", "images", "picture", "photo", "photograph", "imagen", "immagine", "bild", "abbildung", "beeld"),
+        *("afbeelding", "foto", "pixel", "pixels", "px", "video", "screen", "thumbnail"),
+    )
+)
 LEAST_BEFORE, LEAST_HEAD = 3, 5  # letters of the parts of a compound
 SHORT: Final = 4  # letters of a word that may be a part of another one where it is not written apart
 STRIPPED: Final = 3  # words that a name may have besides what it means
@@ -129,7 +201,8 @@ def meanings_of(words: Sequence[str]) -> frozenset[int]:
 
 def core_meanings_of(words: Sequence[str]) -> frozenset[int]:
     """What it means without words that say only whose value it is, or how the value is written."""
-    return meanings_of(words) or _rows_of(_cores(words)) - _PLACES
+    pictured = _MEASURES if OF_PICTURES.intersection(words) else frozenset()
+    return meanings_of(words) or _rows_of(_cores(words)) - _PLACES - pictured
 
 
 def possible_meanings_of(words: Sequence[str]) -> frozenset[int]:
@@ -148,7 +221,13 @@ def part_meanings_of(words: Sequence[str]) -> frozenset[int]:
     last = plain[-1]
     ends = [last[at:] for at in range(LEAST_BEFORE, len(last) - LEAST_HEAD + 1)]
     named = _rows_of(spelling for part in parts if not FORMS.issuperset(part) for spelling in _joined(part))
-    return (named or _rows_of(ends)) - _PLACES
+    pictured = _MEASURES if OF_PICTURES.intersection(words) else frozenset()
+    return (named or _rows_of(ends)) - _PLACES - pictured
+
+
+def units_of(words: Sequence[str]) -> frozenset[str]:
+    """The units of measurement that a name says its values are in."""
+    return frozenset(_UNITS[word] for word in words if word in _UNITS)
 
 
 def rank_of(words: Sequence[str]) -> int:
@@ -241,5 +320,7 @@ def _maybe() -> Mapping[str, frozenset[int]]:
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "œ": "oe"})
 _SURE = _sure()
 _MAYBE = _maybe()
+_UNITS: Mapping[str, str] = {word: unit for unit, words in UNIT_WORDS.items() for word in words}
+_MEASURES = _rows_of(_spelt(MEASURES))
 _PLACES = _rows_of(_spelt(PLACES))
 _RANKS = {spelling: at for at, spelling in enumerate(_SURE)}

@@ -37,8 +37,8 @@ class NameParts:
 
     @property
     def is_generic(self) -> bool:
-        """Whether the head alone says nothing."""
-        return self.head in GENERIC or self.head in FORMS
+        """Whether the head alone says nothing, or only whose value it is: the weight of an object is no object name."""
+        return self.head in GENERIC or says_only_whose((self.head,))
 
 
 @lru_cache(maxsize=20_000)

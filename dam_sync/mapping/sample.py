@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from dam_sync.mapping.media_families import family_of_file
 from dam_sync.mapping.results import empty
 from dam_sync.model.asset import Asset
 from dam_sync.model.values import Localized, Scalar, Term, Value
@@ -14,6 +15,7 @@ from dam_sync.model.wording import counted
 
 MOST_TEXTS = 500  # different texts kept of one field
 LONGEST = 60  # characters of a text that may be a date
+MOSTLY = 0.8  # of the files of a type are of one kind of media
 REPEATED = 0.8  # of the values of a field are the names of the files
 
 
@@ -23,7 +25,8 @@ class Sample:
     assets of the source. texts: by key of a field, its short texts and labels of terms, at most `MOST_TEXTS` different
     ones, each with the number of values that are equal to it. filenames: the first `MOST_TEXTS` of them. counts: by key
     of a field, the assets with a value; named: those whose value is the name of their file; tagged: with tags. groups:
-    assets by each group that may see them, the most frequent first."""
+    assets by each group that may see them, the most frequent first. families: by type, the kind of media that most of
+    its files are of."""
 
     assets: int = 0
     types: Mapping[str, int] = field(default_factory=dict)
@@ -35,6 +38,7 @@ class Sample:
     named: Mapping[str, int] = field(default_factory=dict)
     tagged: int = 0
     groups: Mapping[str, int] = field(default_factory=dict)
+    families: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, assets: Iterable[Asset], *, whole: bool = False) -> Sample:
@@ -45,7 +49,7 @@ class Sample:
         names, counts = tuple(found.names), dict(found.counts)
         texts = {key: found.texts[key] for key in counts}
         parts = (dict(found.types), frozenset(counts), whole, texts, names, counts, dict(found.named))
-        return cls(found.assets, *parts, found.tagged, dict(found.groups.most_common()))
+        return cls(found.assets, *parts, found.tagged, dict(found.groups.most_common()), found.families())
 
     def fill_of(self, key: str) -> str:
         """How many of the assets have a value in this field, in words; empty if that is not known."""
@@ -75,11 +79,20 @@ class _Counting:
     names: list[str] = field(default_factory=list)
     tagged: int = 0
     groups: Counter[str] = field(default_factory=Counter)
+    media: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def families(self) -> dict[str, frozenset[str]]:
+        """By type, the kind of media of most of its files."""
+        return {
+            kind: frozenset(family for family, number in counts.items() if family and number > MOSTLY * counts.total())
+            for kind, counts in self.media.items()
+        }
 
     def add(self, asset: Asset) -> None:
         """Count one asset."""
         self.assets += 1
         self.types[asset.type] += 1
+        self.media[asset.type][family_of_file(asset.filename)] += 1
         self.tagged += bool(asset.tags)
         self.groups.update(sorted(asset.rights.groups))
         name = asset.filename.strip()

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rapidfuzz import fuzz
 
-from dam_sync.mapping.meanings import core_meanings_of, meanings_of, part_meanings_of, possible_meanings_of, rank_of
+from dam_sync.mapping.meanings import (
+    core_meanings_of,
+    meanings_of,
+    part_meanings_of,
+    possible_meanings_of,
+    rank_of,
+    units_of,
+)
 from dam_sync.mapping.name_parts import are_equal, are_same_but_for_whose, contains, is_kind_of, parts_of
 from dam_sync.model.schema import Field
 from dam_sync.model.unicode_forms import BASE_LETTERS, CharacterTable, nfkd
@@ -41,7 +48,29 @@ def similarity(source: Field, target: Field) -> Similarity:
     if exact:
         return exact
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
-    return max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    if found.vague and not (_label_agrees(source, target) and _label_agrees(target, source)):
+        return replace(
+            found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but a label says something else"
+        )
+    ours, theirs = (_units(one) for one in (source, target))
+    if ours and theirs and not ours & theirs:
+        other = f"in {'/'.join(sorted(ours))} and {'/'.join(sorted(theirs))}"
+        return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, {other}")
+    return found
+
+
+def _units(field: Field) -> frozenset[str]:
+    return frozenset().union(*(units_of(words_of(name)) for name in names_of(field)))
+
+
+def _label_agrees(field: Field, other: Field) -> bool:
+    """Whether the label of a field, which people read, may mean what the other one does, as its key may."""
+    if compact(field.label) in ("", compact(bare(field.key))):
+        return True
+    return any(
+        _meanings(field.label, possible_meanings_of) & _meanings(name, possible_meanings_of) for name in names_of(other)
+    )
 
 
 def exact_likeness(source: Field, target: Field) -> Similarity | None:

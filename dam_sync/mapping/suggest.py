@@ -81,6 +81,7 @@ class _Suggesting:
         """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
         self.profile = choose_profile(source, target, self.sample)
+        self.notes += self.profile.notes
         pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales, self.evidence)
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
@@ -191,9 +192,18 @@ class _Suggesting:
         rule, language = self._rule(known, pair.vocabulary), self._language(known)
         line, notes = line_of(pair, known, rule, language, self.sample)
         self.notes += notes
+        if self._needs_parents(known, pair.vocabulary):
+            doubt = "the terms of the target's list need a parent, and those of the source have none: each needs a pin"
+            line = replace(line, score=min(line.score, GUESSED), reason=f"{line.reason}; {doubt}")
         if known.required:
             return with_last_resort(line, known)
         return line if fits_surely(pair.given, known) else replace(line, more={"on_error": "drop"})
+
+    def _needs_parents(self, known: Field, own: str) -> bool:
+        """Whether no term of the source can be created where the target takes terms as values."""
+        theirs, ours = self.target.vocabularies.get(known.vocabulary), self.source.vocabularies.get(own)
+        deep = theirs is not None and theirs.least_depth > 1 and SHAPES[known.kind] is ValueType.TERM
+        return deep and (ours is None or not ours.hierarchical)
 
     def _rule(self, known: Field, vocabulary: str) -> str:
         """The name of the block for the terms of this field, created when first needed."""
@@ -304,6 +314,12 @@ class _Suggesting:
         line = SuggestedLine("groups", ("groups[]",), ("unique",), 1.0, "groups by name", "security", more)
         if "groups" in self.target.needs:
             return self._with_default_group(line, sorted(theirs or ()))
+        if not self._gives(Feature.GROUPS):
+            self.notes.append(
+                "the source does not say which groups see an asset: the target's default decides: please check before "
+                "a run"
+            )
+            return self._as_given(line, Feature.GROUPS)
         if more:
             self.notes.append(
                 "groups that the target does not have are dropped and reported; its default then decides "

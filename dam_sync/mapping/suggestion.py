@@ -80,7 +80,7 @@ class Suggestion:
             yield entry("locales", self.locales)
         yield from block("vocabularies", (entry(name, spec, "", "  ") for name, spec in self.vocabularies.items()))
         if self.profile.block:
-            yield entry("profile", self.profile.block, self.profile.reason)
+            yield entry("profile", self.profile.block, self.profile.why)
         elif self.profile.reason:
             yield comment(self.profile.reason)
         yield from block("asset", self._entries("asset"))

@@ -23,18 +23,22 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "Schlagwort", "Schlagwörter", "Schlagworte", "Stichwort", "Stichwörter", "Stichworte", "Suchbegriff",
         "Suchbegriffe", "Thema", "Themen", "Verschlagwortung", "Deskriptoren", "trefwoord", "trefwoorden", "onderwerp",
         "onderwerpen", "zoekterm", "zoektermen", "steekwoorden", "mot clé", "mots clés", "mots clefs", "sujet",
-        "thème", "indexation", "descripteur", "palabra clave", "palabras clave", "tema", "materia", "parola chiave",
+        "thème", "indexation", "descripteur", "palabra clave", "palabras clave", "descriptores", "tema", "materia",
+        "parola chiave",
         "parole chiave", "soggetto", "soggetti",
     ),
     "creator": (
         "Urheber", "Künstler", "Künstlerin", "Hersteller", "Autor", "Verfasser", "Schöpfer", "vervaardiger",
         "kunstenaar", "auteur", "schepper", "créateur", "artiste", "auteur exécutant", "fabricant", "creador",
-        "artista", "autore", "creatore",
+        "autoría",
+        "artista", "autore", "creatore", "hergestellt von", "gefertigt von", "geschaffen von", "gemaakt door",
+        "vervaardigd door", "fabriqué par", "réalisé par", "hecho por", "realizado por", "fatto da", "realizzato da",
     ),
     "photographer": (
         "Fotograf", "Fotografin", "Photograph", "Bildautor", "Foto von", "Aufnahme von", "Urheber", "Autor",
         "fotograaf", "foto door", "auteur", "photographe", "auteur de la photographie", "fotógrafo", "fotografo",
-        "autore",
+        "autore", "fotografiert von", "aufgenommen von", "gefotografeerd door", "photographié par", "fotografiado por",
+        "fotografato da",
     ),
     "right": (
         "Rechte", "Urheberrecht", "Urheberrechtsvermerk", "Copyrightvermerk", "Rechtehinweis", "rechten",
@@ -51,13 +55,15 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "copyright holder": (
         "Rechteinhaber", "Urheberrechtsinhaber", "rechthebbende", "auteursrechthebbende", "ayant droit",
-        "détenteur des droits", "titulaire des droits", "titular de los derechos", "titolare dei diritti",
+        "détenteur des droits", "titulaire des droits", "titular de los derechos", "titolare dei diritti", "Rechte bei",
+        "rechten bij", "droits détenus par",
     ),
     "credit": (
         "Bildnachweis", "Fotonachweis", "Abbildungsnachweis", "Nachweis",
         "Quellenangabe", "Creditzeile", "bronvermelding", "naamsvermelding",
         "crédit", "crédit photo", "crédit photographique", "mention obligatoire", "mention de crédit", "crédito",
-        "credito", "crediti",
+        "credito", "crediti", "Danksagung", "Dank", "dankbetuiging", "remerciements", "agradecimientos",
+        "ringraziamenti",
     ),
     "source": (
         "Quelle", "Bildquelle", "Bildagentur", "Agentur", "Lieferant", "bron", "leverancier", "fournisseur", "agence",
@@ -65,7 +71,8 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "shot date": (
         "Aufnahmedatum", "Aufnahmetag", "aufgenommen am", "Fotodatum", "opnamedatum", "datum opname", "fotodatum",
-        "genomen op", "date de prise de vue", "prise de vue", "date de la photo", "fecha de toma",
+        "genomen op", "fotografiert am", "gefotografeerd op", "photographié le", "fotografiado el", "fotografato il",
+         "date de prise de vue", "prise de vue", "date de la photo", "fecha de toma",
         "fecha de captura", "fecha de la foto", "data di scatto", "data dello scatto",
     ),
     "site": ("Ort", "Aufnahmeort", "Schauplatz", "plaats", "locatie", "lieu", "lieu représenté", "lugar", "luogo"),
@@ -85,7 +92,9 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "inventory": (
         "Inventarnummer", "Inventar Nr", "Inv Nr", "Objektnummer", "Signatur", "inventarisnummer", "inventaris nr",
         "objectnummer", "numéro d'inventaire", "n inventaire", "no inventaire", "cote", "número de inventario",
-        "numero d'inventario", "numero inventario",
+        "numero d'inventario", "numero inventario", "Zugangsnummer", "Registriernummer", "Akzessionsnummer",
+        "inschrijfnummer", "inschrijvingsnummer", "registratienummer", "aanwinstnummer", "numéro d'enregistrement",
+        "numéro d'entrée", "número de registro", "número de entrada", "numero di registro", "numero di ingresso",
     ),
     "note": (
         "Notiz", "Bemerkung", "Bemerkungen", "Anmerkung", "Anmerkungen", "Kommentar", "opmerking", "opmerkingen",
@@ -95,6 +104,7 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "medium": (
         "Technik", "Material", "Werkstoff", "Material und Technik", "techniek", "materiaal", "materiaal en techniek",
         "matière", "matériau", "matériaux", "matériaux et techniques", "matières et techniques", "técnica",
+        "soporte y técnica",
         "material", "materiales", "tecnica", "materiale", "materia e tecnica",
     ),
     "dimension": (
@@ -111,14 +121,16 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "Datierung", "Entstehungszeit", "Entstehungsdatum", "Entstehungsjahr", "Herstellungsdatum", "datering",
         "vervaardigingsdatum", "vervaardigingsjaar", "datum vervaardiging", "datation", "date d'exécution",
         "date de l'oeuvre", "période de création", "époque", "datación", "cronología", "fecha de ejecución",
-        "datazione", "cronologia", "data di esecuzione",
+        "datazione", "cronologia", "data di esecuzione", "entstanden", "Herstellungszeit", "ontstaan", "ontstaansdatum",
+        "vervaardigd in",
     ),
     "acquisition date": (
         "Erwerbungsdatum", "Erwerbsdatum", "Zugangsdatum", "Ankaufsdatum", "Eingangsdatum", "Eingang am", "Zugang am",
         "erworben", "erworben am",
         "verwervingsdatum", "aanwinstdatum", "aankoopdatum", "datum verwerving", "verworven", "verworven op",
         "date d'acquisition", "acquis le", "date d'entrée", "date d'achat", "fecha de adquisición",
-        "fecha de ingreso", "data di acquisizione", "acquisito il",
+        "fecha de ingreso", "data di acquisizione", "acquisito il", "eingegangen am", "erhalten am", "ontvangen op",
+        "binnengekomen op", "reçu le", "entré le", "recibido el", "ingresado el", "ricevuto il",
     ),
     "publication date": (
         "Erscheinungsdatum", "Veröffentlichungsdatum", "veröffentlicht am", "Publikationsdatum", "publicatiedatum",
@@ -138,5 +150,41 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("Kunde", "Auftraggeber", "klant", "cliente"),
     "campaign": ("Kampagne", "campagne"),
     "brand": ("Marke", "merk", "marque"),
+    "storage location": (
+        "Standort", "Lagerort", "Aufbewahrungsort", "Depotstandort", "standplaats", "bewaarplaats", "depotlocatie",
+        "lieu de conservation", "localisation", "emplacement", "ubicación", "collocazione", "ubicazione",
+    ),
+    "findspot": (
+        "Fundort", "Fundstelle", "Fundplatz", "vindplaats", "lieu de découverte", "lieu de trouvaille",
+        "lugar de hallazgo", "luogo di ritrovamento", "luogo di rinvenimento",
+    ),
+    "provenance": (
+        "Provenienz", "Herkunft", "Vorbesitz", "Vorbesitzer", "Besitzgeschichte", "herkomst", "vorige eigenaar",
+        "historique", "ancien propriétaire", "procedencia", "propietario anterior", "antiguo propietario",
+        "provenienza",
+    ),
+    "condition": (
+        "Zustand", "Erhaltung", "Erhaltungszustand", "Objektzustand", "toestand", "conditie", "staat van conservering",
+        "état de conservation", "constat d'état", "estado de conservación", "stato di conservazione",
+    ),
+    "bibliography": ("Bibliografie", "Literatur", "literatuur", "bibliographie", "bibliografía", "bibliografia"),
+    "on display": ("ausgestellt", "tentoongesteld", "exposé", "expuesto", "en exposición", "esposto"),
+    "height": ("Höhe", "hoogte", "hauteur", "altura", "alto", "altezza"),
+    "width": ("Breite", "breedte", "largeur", "anchura", "ancho", "larghezza"),
+    "depth": ("Tiefe", "diepte", "profondeur", "profundidad", "profondità"),
+    "weight": ("Gewicht", "poids", "peso"),
+    "diameter": ("Durchmesser", "diamètre", "diámetro", "diametro"),
+    "insurance value": (
+        "Versicherungswert", "Versicherungssumme", "verzekeringswaarde", "verzekerde waarde", "valeur d'assurance",
+        "valor de seguro", "valor asegurado", "valore assicurativo",
+    ),
+    "valuation": (
+        "Schätzwert", "Taxwert", "taxatie", "taxatiewaarde", "valeur estimée", "valor estimado", "valor de tasación",
+        "valore stimato",
+    ),
+    "loanable": (
+        "ausleihbar", "verleihbar", "ausleihfähig", "uitleenbaar", "empruntable", "prêtable", "disponible pour prêt",
+        "prestable", "prestabile",
+    ),
     "colour": ("Farbe", "kleur", "couleur", "colore"),
 }  # fmt: skip

@@ -272,6 +272,7 @@ class VocabularyRule:
 
     source: the source's vocabulary key, empty for any. unmatched: create, suggest, park, drop, keep, or None for the
     rule's on_error. whole: a new term is written with more than its label, because the target has levels or languages.
+    least_depth: see `Vocabulary`.
     """
 
     name: str
@@ -281,6 +282,7 @@ class VocabularyRule:
     unmatched: str | None = None
     whole: bool = False
     max_length: int | None = None
+    least_depth: int = 1
 
     def apply(self, value: Scalar, index: TermIndex, languages: LanguagePreference, rule: str) -> Result:
         """The target's term for one value, or the terms to create first, or a note that there is none."""
@@ -290,6 +292,8 @@ class VocabularyRule:
         found = index.recall(self.name, term)
         if found is None and not index.partial:
             found = index.find(term, self.ways)
+            if self._is_too_high(found, term, index):
+                return Result((), Note(rule, self._too_high(term), self._outcome_of_miss()))
         pathless = self.by_path and bool(term.id) and not term.path
         if pathless and not index.recalls(self.name, term):
             index.pathless = True
@@ -300,8 +304,12 @@ class VocabularyRule:
             index.met.setdefault(recall_key(self.name, term), met)
         if found is not None:
             return Result((slim(found),))
+        return self._unmatched(term, index, rule, lasting=not pathless)
+
+    def _unmatched(self, term: Term, index: TermIndex, rule: str, *, lasting: bool) -> Result:
+        """What becomes of a value for which the target has no term."""
         if self.unmatched == "create":
-            return self._created(term, index, rule, lasting=not pathless)
+            return self._created(term, index, rule, lasting=lasting)
         note = Note(rule, self._miss(term, index), self._outcome_of_miss())
         return Result((slim(term, known=False),) if self.unmatched == "keep" else (), note)
 
@@ -309,6 +317,20 @@ class VocabularyRule:
     def by_path(self) -> bool:
         """Whether both sides are trees."""
         return self.ways.by_path
+
+    def _is_too_high(self, found: Term | None, term: Term, index: TermIndex) -> bool:
+        """Whether the term, or the one to create, is above the level from which on the target takes terms as values."""
+        if self.least_depth == 1 or (index.open_ended and found is not None and found is not term):
+            return False  # of a pin, nothing is known before the target is read
+        path = self.path_of(term) if found is None or index.open_ended else found.path
+        made = found is not None or self.unmatched == "create"
+        return made and len(path) < self.least_depth
+
+    def _too_high(self, term: Term) -> str:
+        return (
+            f"{shown(path_text(term) if len(term.path) > 1 else term.label)} would be too high in {self.target}, whose "
+            f"terms are values only from level {self.least_depth} down: pin it to one of those with `map sheet JOB`"
+        )
 
     def _miss(self, term: Term, index: TermIndex) -> str:
         message = f"no term {shown(path_text(term) if len(term.path) > 1 else term.label)} in {self.target}"

@@ -39,6 +39,7 @@ def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
     _check_use(builder, name, spec, known)
     trees = [source[spec.source]] if spec.source in source else list(source.values())
     from_tree = any(tree.hierarchical for tree in trees)
+    _check_depth(builder, name, spec, known, from_tree=from_tree)
     if spec.source in source:
         builder.notes.extend(f"vocabularies.{name}: {text}" for text in _not_carried(source[spec.source], known))
     return VocabularyRule(
@@ -56,6 +57,7 @@ def _rule(builder: Builder, name: str, spec: VocabularyMap) -> VocabularyRule:
         unmatched=spec.unmatched,
         whole=known.hierarchical or known.localized,
         max_length=known.max_length,
+        least_depth=known.least_depth,
     )
 
 
@@ -68,6 +70,15 @@ def _check_use(builder: Builder, name: str, spec: VocabularyMap, known: Vocabula
         if given and way not in spec.match:
             message = f"{key} are given, but `match` does not contain {way}"
             builder.fault((*place, "match"), message, f"write [{way}, exact]")
+
+
+def _check_depth(builder: Builder, name: str, spec: VocabularyMap, known: Vocabulary, *, from_tree: bool) -> None:
+    """Warn where no term of the source can be created at the level that fields of the target need."""
+    if known.least_depth > 1 and not from_tree and not spec.pins:
+        builder.warnings.append(
+            f"vocabularies.{name}: terms of {spec.target} are values only from level {known.least_depth} down, and "
+            "those of the source have no parents: `map sheet JOB` takes a pin for each of them, or write another field"
+        )
 
 
 def _not_carried(source: Vocabulary, target: Vocabulary) -> Iterator[str]:

@@ -63,7 +63,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """A list or tree of terms; `closed`: no term can be added. The terms are read by `Service.terms`."""
+    """A list or tree of terms; `closed`: no term can be added; `least_depth`: the level in the tree from which on terms
+    can be values of a field, 1 for all of them. The terms are read by `Service.terms`."""
 
     key: str
     label: str = ""
@@ -72,6 +73,7 @@ class Vocabulary:
     localized: bool = False
     max_length: int | None = None
     synonyms: bool = False  # its terms may have synonyms
+    least_depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dam_sync.model.capabilities import Feature
+from dam_sync.model.connector import Connector
 from dam_sync.model.probed import Undecided
-from dam_sync.model.wording import counted
+from dam_sync.model.wording import agreed, counted
 
+DATED = ("release", "expiry")  # parts of an asset that tenants often keep in a field of their own
 SHOWN = 5  # lines of the mapping
 POLICY = (
     "`policy` in the job file: as long as it is not there, nothing is removed at the target, all file versions are "
@@ -23,14 +26,25 @@ def about_options(undecided: Mapping[str, Sequence[Undecided]]) -> list[str]:
     return [f"`options` of the {role}: {one.text}; {one.hint}" for role, parts in undecided.items() for one in parts]
 
 
-def about_idle(parts: Sequence[str], kind: str) -> list[str]:
-    """Lines of the mapping that do nothing. kind: of the source."""
+def about_idle(parts: Sequence[str], kind: Connector) -> list[str]:
+    """Lines of the mapping that do nothing. kind: of the source, whose options may change that, or not."""
     if not parts:
         return []
-    return [
-        f"`options` of the source: it gives no value for {', '.join(parts)}, as the job is set up; "
-        f"the topic {kind} of `dam-sync help` lists the options that say where they are"
+    able = kind.capabilities
+    by_option = [part for part in parts if able.reads(Feature[part.upper()])]
+    never = [part for part in parts if part not in by_option]
+    told = [
+        f"`options` of the source: it gives no value for {', '.join(by_option)}, as the job is set up; "
+        f"the topic {kind.name} of `dam-sync help` lists the options that say where they are"
     ]
+    lines = f"the {agreed(len(never), 'line', 'lines')} {', '.join(f'`{part}`' for part in never)} of the mapping"
+    held = next((part for part in never if part in DATED), never[0] if never else "")
+    pipe = ", pipe: [datetime]" if held in DATED else ""  # of a day, of a text and of a timestamp
+    silent = [
+        f"{lines}: {kind.name} has nothing of the kind, and no option changes that; if a field of the source holds it, "
+        f"let the line read that: `{held}: {{from: fields.KEY{pipe}}}`"
+    ]
+    return [*(told if by_option else []), *(silent if never else [])]
 
 
 def about_doubtful(lines: Sequence[tuple[str, str]]) -> list[str]:

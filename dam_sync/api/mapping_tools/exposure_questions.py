@@ -45,7 +45,8 @@ def _about_everybody(source: ExposureOptions, schema: Schema, sample: Sample) ->
     asked = {name: told for name, told in asked.items() if name.casefold() not in kept}
     if asked:
         first = next(iter(asked))
-        text = f"which of these groups has everybody who can use the source ({', '.join(asked)}; empty: none)"
+        then = "whose assets everybody at the target then sees"
+        text = f"which of these groups has everybody who can use the source, {then} ({', '.join(asked)}; empty: none)"
         values: dict[str, Json] = {name: sorted({*source.named, name}) for name in asked}
         yield OptionQuestion("source", source.everybody, text, values, f"`options` of the source: {asked[first]}")
 

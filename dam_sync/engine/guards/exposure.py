@@ -126,7 +126,8 @@ class ExposureGate:
         limited = ExposureRule.GROUPS in rules and not case.shown_first(ExposureRule.GROUPS)
         everybody = self.source.exposure_options().everybody if limited else ""
         hint = asset_hint(case, rules, everybody)
-        reasons = "; ".join(f"{one.rule.value} ({one.detail})" if one.detail else one.rule.value for one in refused)
+        told = [(one.rule.value, case.detail_of(one)) for one in refused]
+        reasons = "; ".join(f"{rule} ({detail})" if detail else rule for rule, detail in told)
         message = f"more people would see it at the target: {reasons}"
         if link is not None:
             message = f"{message}; it was moved before as {link.target} and stays visible there"
@@ -366,6 +367,6 @@ def _loss(found: Widening, fate: str) -> Loss:
 def _held(found: Widening, case: ExposedDraft, *, limited: bool) -> dict[str, Json]:
     """The loss of an asset that is set aside. limited: whether its groups at the source are what is in the way."""
     rule, groups = found.rule, case.asset.rights.groups if limited and found.rule is ExposureRule.GROUPS else ()
-    known: dict[str, Json] = {"path": EXPOSURE, "rule": rule.value, "detail": found.detail}
+    known: dict[str, Json] = {"path": EXPOSURE, "rule": rule.value, "detail": case.detail_of(found)}
     advice: dict[str, Json] = {"remedies": list(case.remedies(rule)), "closes": int(case.closes(rule))}
     return {**known, **advice, "groups": sorted(groups)[:MOST_GROUPS]}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.model.asset import Asset, Draft
-from dam_sync.model.exposure import Decided, ExposureRule
+from dam_sync.model.exposure import Decided, ExposureRule, Widening
 from dam_sync.model.exposure_advice import OR, SELECT, closing, remedy_text, waiver
 from dam_sync.model.exposure_options import ExposureOption, ExposureOptions, some
 from dam_sync.model.schema import Schema
@@ -17,7 +17,9 @@ from dam_sync.model.wording import counted
 
 MOST = 3  # different remedies of one rule in a report
 SHARED = 0.5  # a group of more of the assets than this may stand for everybody
-LOOKUP = "pipe: [{lookup: groups}]}}` with a lookup table `groups` of the names at both"
+LOOKUP = "pipe: [{lookup: groups}]}}` with `lookups: {groups: {values: {NAME AT THE SOURCE: NAME AT THE TARGET}}}`"
+KEPT = "the target keeps it, and nothing is hidden by it there"
+DATES = frozenset({ExposureRule.UNRELEASED, ExposureRule.EXPIRY})
 STATUSES = frozenset({ExposureRule.ARCHIVED, ExposureRule.UNPUBLISHED})
 
 
@@ -41,6 +43,13 @@ class ExposedDraft:
         line = self._by_mapping(rule)
         option = "" if self.closable or (line and rule is ExposureRule.GROUPS) else self._by_option()
         return tuple(text for text in (line, option) if text)
+
+    def detail_of(self, found: Widening) -> str:
+        """What is wider; also that a date or status arrives and hides nothing, so that no line is looked for."""
+        status = found.rule in STATUSES and self.draft.status.casefold() == self.asset.status.casefold()
+        dated = found.rule in DATES and self._is_carried(found.rule)
+        kept = self.option is None and (status or dated)
+        return f"{found.detail}; {KEPT}" if kept else found.detail
 
     def closes(self, rule: ExposureRule) -> bool:
         """Whether `close` helps: now, or once the option is set."""
@@ -154,7 +163,7 @@ def shared_group(name: str, assets: int, total: int, source: ExposureOptions) ->
     many = f"all {counted(total, 'asset')} have" if assets == total else f"{assets:,} of {counted(total, 'asset')} have"
     if total == 1:
         many = "the asset has"
-    says = f"{source.with_everybody(name)} of the source says so"
+    says = f"{source.with_everybody(name)} of the source says so, and everybody at the target sees them"
     return f"{many} the group {name}: if everybody who can use the source is in it, {says}"
 
 

@@ -50,7 +50,7 @@ class RightsTally:
     def of(cls, fields: Iterable[Field], now: datetime, capabilities: Capabilities) -> RightsTally:
         """Counters for a library with these fields, of a service that can do this."""
         known = capabilities.features  # the schema of a source may say nothing
-        unread = frozenset(part for part in NEEDED.values() if known and not capabilities.reads(part))
+        unread = frozenset(part for part in RESTRICTING if known and not capabilities.reads(part))
         return cls(now, frozenset(each.key for each in fields if holds_rights(each)), unread)
 
     def add(self, asset: Asset) -> None:
@@ -62,11 +62,19 @@ class RightsTally:
         """The findings, those that were not found with 0 assets."""
         found = {what: self.counters.get(what, RiskCounter()) for what in self._possible()}
         return tuple(
-            Risk(f"{what}: not known, because no {NEEDED[what].value} is read", None)
-            if what in NEEDED and NEEDED[what] in self.unread
+            Risk(f"{what}: not known, because no {unread} read", None)
+            if (unread := self._unread_of(what))
             else Risk(what, each.number, tuple(each.examples))
             for what, each in found.items()
         )
+
+    def _unread_of(self, what: str) -> str:
+        """What would have to be read to know this, if none of it is."""
+        needed = NEEDED.get(what, ())
+        if not needed or not self.unread.issuperset(needed):
+            return ""
+        *first, last = (part.value for part in needed)
+        return f"{', '.join(first)} and {last} are" if first else f"{last} is"
 
     def _possible(self) -> tuple[str, ...]:
         return (EXPIRED, EXPIRING, UNRELEASED, HIDDEN, OPEN, *((self._unfilled(),) if self.fields else ()))
@@ -100,7 +108,14 @@ EXPIRING = f"expires within {SOON.days} days"
 UNRELEASED = "not released yet"
 HIDDEN = "not published (draft, archived, pending, …)"
 OPEN = "no restriction: neither release, expiry nor groups"
-NEEDED = {EXPIRED: Feature.EXPIRY, EXPIRING: Feature.EXPIRY, UNRELEASED: Feature.RELEASE}
+RESTRICTING = (Feature.RELEASE, Feature.EXPIRY, Feature.GROUPS)
+NEEDED = {
+    EXPIRED: (Feature.EXPIRY,),
+    EXPIRING: (Feature.EXPIRY,),
+    UNRELEASED: (Feature.RELEASE,),
+    OPEN: RESTRICTING,
+}
+"""What of an asset each finding is about."""
 
 
 def holds_rights(known: Field) -> bool:

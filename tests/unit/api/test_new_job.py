@@ -17,7 +17,7 @@ from dam_sync.api.new_side import NOTHING, NewSide, SideQuestions
 from dam_sync.config.job import load_job
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import is_secret
-from dam_sync.mapping.suggest import SuggestedLine
+from dam_sync.mapping.suggest import SuggestedLine, Suggestion
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.services import built_in
@@ -216,8 +216,18 @@ async def test_between_folders_the_mapping_is_written_at_once(tmp_path: Path) ->
     assert load_job(path, built_in()).mapping_path == mapping
 
 
+def test_lines_that_check_asks_about_come_before_likely_ones() -> None:
+    made: Any = SimpleNamespace(
+        suggestion=Suggestion(tuple(SuggestedLine(f"f{at}", (), score=0.45 if at > 5 else 0.8) for at in range(8))),
+        undecided={},
+        questions=(),
+    )
+    told = [text for text in _review(made, built_in()["folder"]) if text.startswith("the line")]
+    assert [text.split("`")[1] for text in told] == ["f6", "f7", "f0", "f1", "f2"]
+
+
 @pytest.mark.parametrize(("keys", "first"), [((), "the marker: no line"), (("srckey",), "`policy`")])
 def test_a_mapping_without_a_marker_is_what_to_look_at_first(keys: tuple[str, ...], first: str) -> None:
     lines = tuple(SuggestedLine(key, (), more={"marker": True}) for key in keys)
-    made: Any = SimpleNamespace(suggestion=SimpleNamespace(lines=lines), undecided={}, questions=())
-    assert next(_review(made, "folder")).startswith(first)
+    made: Any = SimpleNamespace(suggestion=Suggestion(lines), undecided={}, questions=())
+    assert next(_review(made, built_in()["folder"])).startswith(first)

@@ -127,6 +127,32 @@ def test_a_status_is_carried_by_the_mapping_only_where_it_hides_the_asset(status
     assert ("`asset: {status: {from: status}}`" in hint) == line
 
 
+KEPT = "the target keeps it, and nothing is hidden by it there"
+
+
+@pytest.mark.parametrize(
+    ("asset", "kept"),
+    [
+        (replace(ASSET, rights=Rights(release_at=LATER)), Rights(release_at=LATER)),
+        (replace(ASSET, rights=Rights(expires_at=LATER)), Rights(expires_at=LATER)),
+        (replace(ASSET, status="archived"), Rights()),
+    ],
+)
+def test_what_the_target_keeps_and_does_not_hide_by_is_no_loss_of_the_mapping(asset: Asset, kept: Rights) -> None:
+    """The mapping has the line, and still the asset is set aside: the message says why."""
+    open_to_all = service(lambda draft: Audience(), Feature.RELEASE, Feature.EXPIRY, Feature.STATUS, Feature.CLOSED)
+    draft = Draft(None, "a.jpg", rights=kept, status=asset.status)
+    assert KEPT in judged(open_to_all, asset, draft).message
+    assert KEPT not in judged(open_to_all, asset).message
+    first = service(lambda draft: Audience(), Feature.RELEASE, Feature.EXPIRY, Feature.STATUS, option=CLOSING)
+    assert KEPT not in judged(first, asset, draft).message, "it is hidden by it a moment later"
+
+
+def test_the_lookup_of_groups_is_written_out() -> None:
+    hint = judged(service(by_rights, Feature.GROUPS, Feature.CLOSED), limited()).hint
+    assert "`lookups: {groups: {values: {NAME AT THE SOURCE: NAME AT THE TARGET}}}`" in hint
+
+
 def test_where_nothing_can_be_hidden_yet_the_option_comes_before_the_policy() -> None:
     hint = judged(service(lambda draft: Audience(), option=CLOSING), replace(ASSET, status="archived")).hint
     in_order(hint, "closed_profile: Image closed", "archived_as_published: close", "archived_as_published: accept")
@@ -201,7 +227,9 @@ def test_a_group_is_added_to_those_that_are_named() -> None:
 def test_the_remedies_of_most_assets_come_first_and_each_once() -> None:
     rare = [held(str(number), assets=1, remedy="rare") for number in range(3)]
     advice = told([*rare, held("a", assets=9, remedy="usual"), held("b", assets=1, remedy="")], 13)
-    assert advice.endswith("`options: {everybody: a}` of the source says so; or usual; or rare")
+    assert advice.endswith(
+        "`options: {everybody: a}` of the source says so, and everybody at the target sees them; or usual; or rare"
+    )
 
 
 def test_one_remedy_of_several_rules_is_named_once_and_the_waiver_at_last() -> None:

@@ -124,6 +124,16 @@ def test_what_is_not_read_is_not_counted_as_none() -> None:
     assert f"{rights.UNRELEASED}: not known, because no release date is read" in unknown
 
 
+def test_a_service_that_reports_no_restriction_does_not_say_that_there_is_none() -> None:
+    silent = RightsTally.of((), NOW, Capabilities(features={Feature.TEXT: YES}))
+    silent.add(made(rights=Rights()))
+    reason = "not known, because no release date, expiry date and access groups are read"
+    assert {risk.what: risk.assets for risk in silent.risks()}[f"{rights.OPEN}: {reason}"] is None
+    partly = RightsTally.of((), NOW, Capabilities(features={Feature.RELEASE: YES, Feature.EXPIRY: YES}))
+    partly.add(made(rights=Rights()))
+    assert [risk.assets for risk in partly.risks() if risk.what == rights.OPEN] == [1]
+
+
 @pytest.mark.parametrize(
     ("key", "label", "expected"),
     [

@@ -168,9 +168,9 @@ def test_a_field_for_names_of_users_is_paired_with_no_other() -> None:
 
 
 def test_names_that_are_nearly_the_same_make_a_weak_field_rule() -> None:
-    target = schema(Field("provenance", TEXT, indexed=False))
-    line = by_target(suggest(schema(Field("provenence", TEXT)), target))["provenance"]
-    assert line.sources == ("fields.provenence",)
+    target = schema(Field("marginalia", TEXT, indexed=False))
+    line = by_target(suggest(schema(Field("marginilia", TEXT)), target))["marginalia"]
+    assert line.sources == ("fields.marginilia",)
     assert 0.5 < line.score < 0.8
 
 
@@ -204,6 +204,17 @@ def test_parts_that_the_source_does_not_return_are_reported() -> None:
     assert lines["release"].reason.endswith("the source gives none")
     assert not any("machine tags" in note for note in suggest(bare, target).notes)
     assert "labels[]" not in {path for line in suggest(bare, E).lines for path in line.sources}
+
+
+def test_of_a_source_that_names_no_groups_is_said_who_sees_its_assets() -> None:
+    bare = replace(A, capabilities=E.capabilities.without(reads=[Feature.GROUPS]))
+    found = suggest(bare, E)
+    (line,) = [line for line in found.lines if line.target == "groups"]
+    assert line.reason == "groups by name; as the job is set up, the source gives none"
+    assert line.idle
+    told = "the source does not say which groups see an asset: the target's default decides: please check before a run"
+    assert told in found.notes
+    assert not any("groups that the target does not have" in note for note in found.notes)
 
 
 def test_two_terms_of_one_label_become_one_text(tmp_path: Path) -> None:

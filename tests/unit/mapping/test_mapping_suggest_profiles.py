@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from dam_sync.mapping.doubts import DOUBTED
 from dam_sync.mapping.sample import Sample
 from dam_sync.mapping.suggest import suggest
+from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.schema import AssetType, Field, Schema
 from dam_sync.model.values import Json
 from tests.support.mapping.service_schemas import (
@@ -142,3 +144,85 @@ def test_the_marker_goes_where_the_source_stores_nothing_of_its_own(tmp_path: Pa
         assert walked(tmp_path, found, both, both).marker == marker
         told = any("srckey is similar to it" in note for note in found.notes)
         assert told is ("srckey" in filled)
+
+
+PLAIN, OWN = frozenset({"File", "Picture"}), frozenset({"Exhibit", "Reel"})
+
+
+REGISTRY = schema(
+    *(
+        Field(key, TEXT, label)
+        for key, label in (("naam", "Objecttitel"), ("door", "Vervaardiger"), ("wat", "Techniek"))
+    ),
+    types=(AssetType("Beeld"), AssetType("Geluid en film")),
+)
+
+
+HOUSE = schema(
+    Field("dc:source", TEXT, types=PLAIN | OWN),
+    Field("house:work_title", TEXT, "Work title", types=OWN),
+    Field("house:made_by", TEXT, "Made by", types=OWN),
+    Field("house:technique", TEXT, "Technique", types=OWN),
+    types=(
+        AssetType("Exhibit", media=frozenset({"PICTURE"})),
+        AssetType("File"),
+        AssetType("Picture", media=frozenset({"PICTURE"})),
+        AssetType("Reel", media=frozenset({"VIDEO"})),
+    ),
+)
+
+
+def test_a_profile_has_the_fields_that_other_words_name() -> None:
+    """None of the names is equal to one of the other service."""
+    names = {"Beeld": ("a.jpg", "b.tif", "c.jpg"), "Geluid en film": ("d.mp4", "e.mov")}
+    shown = [sample_asset(name, kind) for kind, files in names.items() for name in files]
+    found = suggest(REGISTRY, HOUSE, sample=Sample.of(shown, whole=True))
+    assert found.profile.block["cases"] == {"Beeld": "Exhibit", "Geluid en film": "Reel"}
+    assert {"house:work_title", "house:made_by", "house:technique"} <= set(by_target(found))
+
+
+def sample_asset(name: str, kind: str) -> Asset:
+    values = {"naam": "Molen", "door": "Anna Kern", "wat": "ets"}
+    return Asset(AssetId(name), Revision("1"), filename=name, type=kind, fields=values)
+
+
+def of_profiles(*profiles: tuple[str, str]) -> Schema:
+    """A target whose types all have the same fields, with these profiles of types."""
+    every = frozenset(kind for _, kind in profiles)
+    fields = (Field("title", TEXT, types=every), Field("srckey", TEXT, types=every))
+    return schema(*fields, types=tuple(AssetType(kind, profile) for profile, kind in profiles))
+
+
+def test_a_profile_for_another_kind_of_file_is_not_chosen() -> None:
+    kinds = (AssetType("Blatt", media=frozenset({"DOCUMENT"})), AssetType("Motiv", media=frozenset({"PICTURE"})))
+    source = schema(Field("title", TEXT), types=kinds)
+    found = suggest(source, of_profiles(("Image intake", "Images"), ("Paper intake", "Papers")))
+    assert found.profile.block == {"from": "type", "cases": {"Motiv": "Image intake"}, "default": "Paper intake"}
+
+
+def test_profiles_of_the_same_types_are_for_a_person_to_choose_from(tmp_path: Path) -> None:
+    target = of_profiles(("Intake", "Images"), ("Internal", "Images"), ("Texts", "Texts"))
+    source = schema(Field("title", TEXT), types=(AssetType("Images"), AssetType("Texts")))
+    found = suggest(source, target)
+    cases = {"Images": "Internal", "Texts": "Texts"}
+    assert found.profile.block == {"from": "type", "cases": cases, "default": "Texts"}
+    told = (
+        "profiles Intake, Internal create assets of the same types: Internal was chosen; which one, and so who sees a "
+        "new asset, is for you to decide"
+    )
+    assert told in found.notes
+    walked(tmp_path, found, source, target)
+    assert not any("same types" in note for note in suggest(source, of_profiles(("Intake", "Images"))).notes)
+
+
+def test_a_guessed_profile_is_doubted_until_a_person_has_decided() -> None:
+    source = schema(Field("title", TEXT), types=(AssetType("Karteikarte"), AssetType("Sonstiges")))
+    target = of_profiles(("Alpha intake", "Alpha"), ("Beta intake", "Beta"))
+    found = suggest(source, target)
+    assert found.profile.score < DOUBTED
+    assert "profile: {default: " in found.text()
+    assert f"# {found.profile.score:.2f} " in next(
+        row for row in found.text().splitlines() if row.startswith("profile")
+    )
+    sure = suggest(schema(Field("title", TEXT), types=(AssetType("Alpha"), AssetType("Beta"))), target)
+    assert sure.profile.score >= DOUBTED

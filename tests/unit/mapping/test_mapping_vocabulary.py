@@ -37,6 +37,28 @@ def test_labels_match_exactly_in_any_language_and_composed_or_not() -> None:
     assert index(Term("été")).find(Term("e\u0301te\u0301 "), Matching(("exact",))) == Term("été")
 
 
+def test_a_term_above_the_level_of_values_is_neither_taken_nor_created() -> None:
+    """As where the terms at the top lie in a list of their own, which no field reads."""
+    deep = VocabularyRule(
+        "subject", "subject", "", Matching(("pin", "exact"), pins={"mer": "/Nature/Sea"}), "create", least_depth=2
+    )
+    for label in ("Nature", "Mills"):
+        result = deep.apply(Term(label), INDEX, LanguagePreference(), "vocabulary")
+        assert (result.values, result.new_terms) == ((), ())
+        assert result.note is not None
+        assert result.note.outcome is ValueOutcome.FAILED
+        assert "level 2" in result.note.detail
+        assert "map sheet" in result.note.detail
+    for label in ("Sea", "mer"):
+        assert deep.apply(Term(label), INDEX, LanguagePreference(), "vocabulary").values == (Term("Sea", "1"),)
+    tree = replace(deep, ways=Matching(("exact",), by_path=True))
+    made = tree.apply(Term("Wind", "7", ("Nature", "Wind")), index(), LanguagePreference(), "vocabulary")
+    assert [term.path for _, term in made.new_terms] == [("Nature",), ("Nature", "Wind")]
+    unread = TermIndex(open_ended=True)
+    assert deep.apply(Term("Mills"), unread, LanguagePreference(), "vocabulary").values == ()
+    assert deep.apply(Term("mer"), unread, LanguagePreference(), "vocabulary").values != ()
+
+
 def test_a_path_is_found_in_any_language_of_its_labels() -> None:
     """A target lists its trees in one language, and the mapping may prefer another."""
     nature = Term("Nature", "9", ("Nature",), labels={"en": "Nature", "de": "Natur"})

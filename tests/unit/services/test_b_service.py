@@ -472,3 +472,14 @@ async def test_assets_that_are_read_at_the_same_time_list_each_vocabulary_once(t
     with tenant.costs() as alone:
         await another.stored_terms(vocabularies)
     assert spent["GET /api/v1/directory/{}"] == alone["GET /api/v1/directory/{}"]
+
+
+async def test_terms_at_the_top_of_a_list_in_two_directories_are_no_values(tenant: Tenant) -> None:
+    """The server takes an entry of `l10nsubjects` with its parent, and none of `topic` alone (wire B 5.1)."""
+    depths = {name: each.least_depth for name, each in (await tenant.connect().schema()).vocabularies.items()}
+    assert {name: depths[name] for name in ("l10nsubjects", "l10ncoverage", "topic", "nature")} == {
+        "l10nsubjects": 2,
+        "l10ncoverage": 2,
+        "topic": 1,
+        "nature": 1,
+    }

@@ -170,7 +170,9 @@ def server_of(types: Json, schemas: Json, directories: Json, options: DocumentsO
 def schema_of(server: ServerSchema, options: DocumentsOptions) -> Schema:
     """The neutral schema."""
     vocabularies = {
-        name: Vocabulary(name, name, each.closed, bool(each.parent), each.localized)
+        name: Vocabulary(
+            name, name, each.closed, bool(each.parent), each.localized, least_depth=len(chain(server, name))
+        )
         for name, each in server.directories.items()
     }
     for info in server.fields.values():
