@@ -19,7 +19,7 @@ from dam_sync.model.service_time import RunTime
 from dam_sync.model.wording import the_first
 from dam_sync.store.rows import LinkRow
 
-SHOWN = 3
+SHOWN = 3  # causes, or values
 
 
 def gate_of(job: JobConfig, source: Service, target: Service, schema: Schema, options: RunOptions) -> ExposureGate:

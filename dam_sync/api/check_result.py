@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dam_sync.api.service_notes import ServiceNote
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.diagnostic import Diagnostic
-from dam_sync.model.errors import ConfigError, DamSyncError, Rejected
+from dam_sync.model.errors import ConfigError, DamSyncError, Rejected, Transient
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
@@ -54,6 +54,13 @@ class CheckResult:
     def as_json(self) -> dict[str, Any]:
         """For `--json`."""
         return {"mark": self.mark, **asdict(self), "ok": not self.exit_code}
+
+
+def exit_code_of(found: Iterable[CheckResult]) -> int:
+    """The highest of several, but for that of temporary faults: running again is what to do only if nothing has to be
+    changed first."""
+    codes = {each.exit_code for each in found}
+    return max(codes - {Transient.exit_code} - {0}, default=max(codes, default=0))
 
 
 @dataclass(slots=True)

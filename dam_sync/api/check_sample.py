@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-from dam_sync.api.check_exposure import about_set_aside, gate_of, links_of_job
+from dam_sync.api.check_exposure import SHOWN, about_set_aside, gate_of, links_of_job
 from dam_sync.api.check_result import CheckedSides, CheckResult
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.config.job import JobConfig
@@ -16,7 +16,6 @@ from dam_sync.model.errors import MappingError
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted, the_first
 
-SHOWN = 3
 _MAPPED = "correct the named lines of the mapping file, or the values at the source"
 
 

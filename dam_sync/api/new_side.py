@@ -17,10 +17,10 @@ from ruamel.yaml.error import YAMLError
 from dam_sync.config.diagnostics import SourceMap, source_map_of
 from dam_sync.config.options import required_of
 from dam_sync.config.secrets import REFERENCE, is_secret
-from dam_sync.config.side import EXAMPLES, SideCheck, usable
+from dam_sync.config.side import EXAMPLES, SideCheck
 from dam_sync.config.spelling import for_service
 from dam_sync.config.syntax import positioned
-from dam_sync.model.connector import Connector
+from dam_sync.model.connector import Connector, usable
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Json

@@ -22,10 +22,10 @@ from dam_sync.http.probe import LinkProbe
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.exposure import MEANINGS
-from dam_sync.model.hosts import is_loopback
 from dam_sync.model.public_link import Redirect, is_page
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell
+from dam_sync.model.url_forms import is_loopback
 from dam_sync.report import sentences
 from dam_sync.report.redirect_rules import apache_map, apache_rules, nginx_rules
 from dam_sync.report.redirects import RedirectReport

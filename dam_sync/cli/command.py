@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 
 import typer
 
-from dam_sync.cli.options import COMMON, WRITTEN, SharedOption
+from dam_sync.cli.options import COMMON, OTHER_FORMS, WRITTEN, SharedOption
 from dam_sync.model.errors import ConfigError, DamSyncError, Transient
 from dam_sync.report.output import Output
 
@@ -52,6 +52,7 @@ def command(*shared: SharedOption) -> Callable[[Function], Function]:
 
                 _refuse_undecodable(context, {**given, **run_options})
                 everything = {**given, **run_options, **common}
+                _refuse_other_forms(context, everything)
                 _refuse_shared_files(context, everything)
                 _refuse_own_files(everything, output)
                 context.with_resource(logging_to(common["log_file"], common["verbose"], common["log_format"]))
@@ -81,6 +82,18 @@ def _as_in_usage(context: typer.Context, name: str) -> str:
     if found.param_type_name == "option":
         return f"the option {max(found.opts, key=len)}"
     return f"the argument {getattr(found, 'metavar', None) or name.upper()}"
+
+
+def _refuse_other_forms(context: typer.Context, given: Mapping[str, Any]) -> None:
+    """Raise ConfigError if a table would be written into a file whose name says that it is something else: the end of
+    a name decides the form."""
+    for name, path in given.items():
+        if not isinstance(path, Path) or path.suffix.lower() not in OTHER_FORMS:
+            continue
+        found = next((each for each in context.command.params if each.name == name), None)
+        if found is not None and "--csv" in found.opts:
+            text = f"{_as_in_usage(context, name)} writes a table of CSV, and {path} ends like another form"
+            raise ConfigError(text, hint="name a file that ends with .csv; --json prints the same as JSON")
 
 
 def _refuse_shared_files(context: typer.Context, given: Mapping[str, Any]) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @command()
 def check(output: Output, job: JobFile) -> None:
     """Check credentials, rights, releases, clocks and disk, and compile the mapping against both schemas."""
+    from dam_sync.api.check_result import exit_code_of
     from dam_sync.api.job import Job
 
     async def act(options: RunOptions) -> int:
@@ -36,7 +37,7 @@ def check(output: Output, job: JobFile) -> None:
         else:
             rows = [(f.mark, f.subject, f.message, f.hint) for f in findings]
             output.table(f"Check of {job}", ("", "what", "found", "what to do"), rows)
-        code = max((finding.exit_code for finding in findings), default=0)
+        code = exit_code_of(findings)
         output.next(*after_check(str(job), code))
         return code
 

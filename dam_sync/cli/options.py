@@ -10,6 +10,7 @@ import typer
 
 from dam_sync.cli import completion
 
+OTHER_FORMS = frozenset({".json", ".html", ".htm"})  # ends of names of files that are no tables
 WRITTEN = frozenset({"html", "csv", "csv_file", "output", "out", "nginx", "apache", "log_file"})  # paths written to
 READ = frozenset(  # paths read from, and the folder of a demo
     {"job", "jobs", "mapping", "plan", "decisions", "filled", "import_", "file", "faults", "load", "files", "folder"}

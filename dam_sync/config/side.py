@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dam_sync.config.diagnostics import KeyPath, SourceMap, error_text, real_place
 from dam_sync.config.options import AuthMethod, Options
 from dam_sync.config.secrets import FORMS, OPENING, REFERENCE, Reference, is_secret, may_wait, resolve_secret
-from dam_sync.model.connector import Connector
+from dam_sync.model.connector import Connector, usable
 from dam_sync.model.diagnostic import Diagnostic, nearest
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.hosts import is_loopback
+from dam_sync.model.url_forms import is_loopback
 from dam_sync.model.values import Json
 
 VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
@@ -103,13 +102,6 @@ def _config_error(error: ValidationError, key: str, given: Mapping[str, str]) ->
         place = written.place if isinstance(written, Reference) and written.place else f"{key}.{name}".rstrip(".")
         lines.append(f"{place}: {error_text(each)}")
     return ConfigError("\n".join(lines))
-
-
-def usable(connectors: Mapping[str, Connector]) -> Iterator[tuple[str, Connector]]:
-    """Those that can be loaded: a broken package of another kind is none of this job's business."""
-    for name in connectors:
-        with suppress(ConfigError):
-            yield name, connectors[name]
 
 
 @dataclass(frozen=True, slots=True)

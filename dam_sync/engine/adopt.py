@@ -313,7 +313,10 @@ class MatchingWorker(Worker):
         file = asset.file
         if not self.ways.file or file is None or file.size is None:
             return []
-        same = [(found, _same_digest(file, found.file)) for found in self.candidates.by_file(asset.filename, file.size)]
+        same = [
+            (found, found.file and file.has_bytes_of(found.file))
+            for found in self.candidates.by_file(asset.filename, file.size)
+        ]
         sure = [found for found, agrees in same if agrees]
         if sure:
             return self._each(asset, "file", sure)
@@ -406,16 +409,10 @@ def held_versions(kept: tuple[FileRef, ...], actual: Asset) -> tuple[FileRef, ..
 
 def _at_end(files: Sequence[FileRef], current: FileRef) -> int:
     """How many of the last files are surely the current one."""
-    same = takewhile(lambda file: file is current or _same_digest(file, current), reversed(files))
+    same = takewhile(lambda file: file is current or file.has_bytes_of(current), reversed(files))
     return sum(1 for _ in same)
 
 
 def _same_file(file: FileRef, actual: FileRef) -> bool:
-    agrees = _same_digest(file, actual)
+    agrees = file.has_bytes_of(actual)
     return agrees if agrees is not None else file.size is not None and file.size == actual.size
-
-
-def _same_digest(file: FileRef, actual: FileRef | None) -> bool | None:
-    """Whether a digest published by both services agrees; None if there is none."""
-    common = [name for name in file.digests if actual is not None and name in actual.digests]
-    return all(file.digests[name] == actual.digests[name] for name in common) if common and actual else None

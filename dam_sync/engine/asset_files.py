@@ -77,7 +77,7 @@ class FileWriter:
         for number, file in enumerate(files):
             name = journal_names.attachment(version_key(file), again)
             there = [one for one in asset.attachments if one not in files[number:]]
-            equal = sum(is_same_file(one, file) and one.name == file.name for one in there)
+            equal = sum(bool(one.has_bytes_of(file)) and one.name == file.name for one in there)
 
             async def attach(file: FileRef = file, name: str = name, equal: int = equal) -> Json:
                 scoped = NamespacedJournal(journal, journal_names.inside(name))
@@ -122,15 +122,10 @@ async def _note_equal(journal: Journal, number: int) -> None:
         await note_fact(journal, journal_names.EQUAL_BEFORE, number)
 
 
-def is_same_file(one: FileRef, other: FileRef) -> bool:
-    """Whether a digest says that two files have the same bytes."""
-    return bool(one.digests.keys() & other.digests.keys()) and one.agrees(other)
-
-
 def equal_before(file: FileRef, versions: Sequence[FileRef]) -> int:
     """How many versions right before this one have the same bytes."""
     number = versions.index(file) if file in versions else 0
-    return sum(1 for _ in takewhile(lambda one: is_same_file(one, file), reversed(versions[:number])))
+    return sum(1 for _ in takewhile(file.has_bytes_of, reversed(versions[:number])))
 
 
 def as_uploaded(content: Content) -> FileRef:

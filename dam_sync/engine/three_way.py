@@ -404,8 +404,8 @@ def _uploaded(link: LinkRow, actual: Asset) -> bool:
 
 def _is_same(ours: FileRef, theirs: FileRef, begun: bool) -> bool:
     """Whether two files are the same by a digest; by their size alone only if ours may have been sent."""
-    compared = bool(set(ours.digests) & set(theirs.digests)) or (begun and None not in (ours.size, theirs.size))
-    return compared and ours.agrees(theirs)
+    same = ours.has_bytes_of(theirs)
+    return same if same is not None else begun and ours.size is not None and ours.size == theirs.size
 
 
 def _is_list(value: Value) -> bool:

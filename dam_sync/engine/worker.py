@@ -33,7 +33,7 @@ from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict
 from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
+from dam_sync.model.errors import Conflict, DamSyncError, InvalidValue, NotFound, OversizedResponse, Transient
 from dam_sync.model.exposure import Purpose
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.service import TRASH
@@ -176,6 +176,12 @@ class Worker:
                 return None
             await trash_partial_create(self.context, work)
             raise gone or error from error
+        except OversizedResponse as error:  # its own trouble, and not that of the run
+            raise InvalidValue(
+                "what the service says of the asset is larger than anything that is read",
+                asset=work.asset, operation=error.operation, code="large asset",
+                hint="shorten its longest texts at the source, then run `errors JOB --retry`",
+            ) from error  # fmt: skip
 
     # -- drafting: one at a time, in the order of the listing, so that names come out the same in every run --------
 

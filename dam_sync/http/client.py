@@ -19,11 +19,11 @@ from dam_sync.http.dispatch import PreparedRequest, RequestDispatcher, prepared_
 from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.http.exchange import RawResponse
 from dam_sync.http.failures import LeadsInside, NotSent, Untrusted
-from dam_sync.http.hosts import ASK, inside
 from dam_sync.http.messages import Request, Response
 from dam_sync.http.multipart import FormPart
 from dam_sync.http.outgoing import OutgoingRequest
 from dam_sync.http.patience import Patience
+from dam_sync.http.reach import ASK, inside
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.retry import READINGS, Garbled, UnreadableResponse, is_unreadable, refuse_page, retrying
 from dam_sync.http.stream import HttpStream

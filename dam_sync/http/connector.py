@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from dam_sync.http.hosts import ANYWHERE, Networks, Reach, reach_of
+from dam_sync.http.reach import ANYWHERE, Networks, Reach, reach_of
 
 
 class RefusedAddress(OSError):

@@ -12,7 +12,7 @@ from dam_sync.http.decoding import Undecodable, codings_of, decoded
 from dam_sync.http.failures import FAILURES, failure
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource
 from dam_sync.http.request_body import RequestBody
-from dam_sync.model.errors import ContractBroken, Transient
+from dam_sync.model.errors import ContractBroken, OversizedResponse, Transient
 from dam_sync.model.values import Json
 
 _CODED = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
@@ -108,7 +108,7 @@ class RawResponse:
             taken.append(block)
             size += len(block)
             if size > LARGEST_REPLY:
-                raise ContractBroken(f"the response is larger than {LARGEST_REPLY} bytes")
+                raise OversizedResponse(f"the response is larger than {LARGEST_REPLY:,} bytes")
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """The body as received. Raises Transient if it breaks off or is too slow."""

@@ -11,7 +11,7 @@ import aiohttp
 import httpx
 
 from dam_sync.http.connector import RefusedAddress
-from dam_sync.http.hosts import ASK, THIS_HOST, inside
+from dam_sync.http.reach import ASK, THIS_HOST, inside
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Transient
 
 FAILURES = (

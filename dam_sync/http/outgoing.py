@@ -12,7 +12,7 @@ from typing import Protocol, cast
 import httpx
 
 from dam_sync.http.bounds import PORTS, WRITE_SECONDS
-from dam_sync.http.hosts import ANYWHERE, Networks, Origin, Reach, reach_of
+from dam_sync.http.reach import ANYWHERE, Networks, Origin, Reach, reach_of
 from dam_sync.http.request_body import RequestBody
 
 NETWORKS = "networks"  # the extension of a request of httpx that says where the address of its host may be

@@ -15,14 +15,14 @@ import httpx
 from aiohttp.abc import AbstractResolver
 
 from dam_sync.http.connector import RefusedAddress
-from dam_sync.http.hosts import ANYWHERE, INTERNET, THIS_HOST, Networks, Origin, reach_of
 from dam_sync.http.login_pages import MOST, InsteadOfFile, LinkAnswer, page_of
 from dam_sync.http.outgoing import NETWORKS
+from dam_sync.http.reach import ANYWHERE, INTERNET, THIS_HOST, Networks, Origin, reach_of
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import InvalidUrl, canonical_url
 from dam_sync.model.clock import Clock
-from dam_sync.model.hosts import is_loopback
 from dam_sync.model.ports import Transport
+from dam_sync.model.url_forms import is_loopback
 from dam_sync.model.waits import sleep_for
 
 HOPS = 5  # redirects that are followed

@@ -9,7 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from dam_sync.http.redaction import hide
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.hosts import is_loopback
+from dam_sync.model.url_forms import is_loopback
 
 HINT = "correct HTTPS_PROXY in the environment; it looks like http://user:password@proxy.example:3128"
 

@@ -21,10 +21,11 @@ from yarl import URL
 
 from dam_sync.http.bounds import BLOCK, INTERIM
 from dam_sync.http.connector import HostNames, connector_into
-from dam_sync.http.hosts import ANYWHERE, Networks, Origin, Reach, number_of, reach_of
 from dam_sync.http.outgoing import DirectTransport, OutgoingRequest, ResponseSource, outgoing_of
 from dam_sync.http.proxies import Proxy, proxy_to
+from dam_sync.http.reach import ANYWHERE, Networks, Origin, Reach, reach_of
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.url_forms import number_of
 
 _KEEP_SECONDS = 4.0  # below what servers keep idle connections: a write on a closed one has an unknown outcome
 

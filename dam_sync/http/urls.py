@@ -10,10 +10,10 @@ from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
 
 from dam_sync.http.bounds import LONGEST_URL, PORTS
-from dam_sync.http.hosts import ANYWHERE, ASK, THIS_HOST, Networks, Origin, Reach, canonical_host, inside, reach_of
 from dam_sync.http.messages import Request
+from dam_sync.http.reach import ANYWHERE, ASK, THIS_HOST, Networks, Origin, Reach, canonical_host, inside, reach_of
 from dam_sync.model.errors import ConfigError, ContractBroken, DamSyncError, Rejected
-from dam_sync.model.hosts import is_loopback
+from dam_sync.model.url_forms import is_loopback
 
 _UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SIGNED = re.compile(r"(?i)[?&](?:signature|sig|x-amz-signature|x-goog-signature)=")  # parameters of a signed link

@@ -19,6 +19,7 @@ from dam_sync.mapping.results import SHAPES, LanguagePreference, ValueType, empt
 from dam_sync.mapping.vocabulary import path_text
 from dam_sync.model.asset import Asset
 from dam_sync.model.diagnostic import Hint, Similar
+from dam_sync.model.joined_names import spaced
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
@@ -172,8 +173,8 @@ def labelled(key: str, value: Value) -> Iterator[tuple[str, Scalar]]:
 
 
 def labels_of(asset: Asset) -> list[str]:
-    """Names of the labels on an asset."""
-    return sorted("/".join(p.path) for p in asset.placements if p.kind == LABEL)
+    """Names of the labels on an asset; levels of one are joined as `spaced` does, so that two labels stay two."""
+    return sorted(spaced(p.path) for p in asset.placements if p.kind == LABEL)
 
 
 def label_paths(asset: Asset) -> list[str]:

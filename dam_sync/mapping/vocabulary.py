@@ -9,6 +9,7 @@ from dam_sync.mapping.fuzzy_terms import FuzzyTerms, only
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, shown
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.joined_names import joined, parted
+from dam_sync.model.name_bounds import LONGEST_NAME
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Scalar, Term
 
@@ -287,7 +288,7 @@ class VocabularyRule:
     def apply(self, value: Scalar, index: TermIndex, languages: LanguagePreference, rule: str) -> Result:
         """The target's term for one value, or the terms to create first, or a note that there is none."""
         term = spoken(value, languages)
-        if term is None or not term.label.strip() or len(term.path) > DEEPEST:
+        if term is None or len(term.label) > LONGEST_NAME or not term.label.strip() or len(term.path) > DEEPEST:
             return Result((), Note(rule, _refusal(term, value)))
         found = index.recall(self.name, term)
         if found is None and not index.partial:
@@ -377,6 +378,8 @@ def _refusal(term: Term | None, value: Scalar) -> str:
     """Why a value is no term."""
     if term is not None and len(term.path) > DEEPEST:
         return f"the term {shown(term.label)} has a path of {len(term.path)} levels, at most {DEEPEST}"
+    if term is not None and len(term.label) > LONGEST_NAME:
+        return f"the term {shown(term.label)} has {len(term.label):,} characters, at most {LONGEST_NAME:,}"
     return f"accepts a term or text, not a {type(value).__name__.lower()}"
 
 

@@ -43,6 +43,11 @@ class FileRef:
         common = set(self.digests) & set(other.digests)
         return self.has_size_of(other) and all(self.digests[name] == other.digests[name] for name in common)
 
+    def has_bytes_of(self, other: FileRef) -> bool | None:
+        """Whether a digest that both know, and their sizes, say that they have the same bytes; None if they have no
+        digest in common."""
+        return self.agrees(other) if self.digests.keys() & other.digests.keys() else None
+
     def has_size_of(self, other: FileRef) -> bool:
         """Whether the sizes are equal, or one is unknown."""
         return None in (self.size, other.size) or self.size == other.size

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import Clock, SystemClock
-from dam_sync.model.errors import StillFetching
-from dam_sync.model.hosts import without_api_path
+from dam_sync.model.errors import ConfigError, StillFetching
 from dam_sync.model.limits import Limits, OrphanRetention, Pace
 from dam_sync.model.not_moved import NotMoved, NotUsed, SideEffect
 from dam_sync.model.ports import Budget, CredentialStore, Transport
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import RunTime
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
+from dam_sync.model.url_forms import without_api_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +121,10 @@ class Connector:
         """Connect the service; no call is made yet. Raises ConfigError."""
         make: Callable[[Context], Service] = self.service()
         return make(context)
+
+
+def usable(connectors: Mapping[str, Connector]) -> Iterator[tuple[str, Connector]]:
+    """Those that can be loaded, by kind: a broken package of one is no business of a job with others."""
+    for name in connectors:
+        with suppress(ConfigError):
+            yield name, connectors[name]

@@ -139,6 +139,13 @@ class ContractBroken(DamSyncError):
     default_hint = "the service may have changed; run again with -v and send the call named here to the maintainers"
 
 
+class OversizedResponse(ContractBroken):
+    """A response is larger than anything that is read into memory. A page of a listing is then asked for without the
+    values of its assets, which are read one by one; an asset that is that large by itself is parked."""
+
+    default_hint = "shorten the longest texts at the source: values of an asset, or a name that many assets have"
+
+
 class Denied(DamSyncError):
     """The credential lacks permission; never retried."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from dam_sync.model.hosts import Address, address_of, is_local, without_api_path
+from dam_sync.model.url_forms import Address, address_of, is_local, without_api_path
 
 
 class Overlap(Enum):

@@ -47,8 +47,8 @@ def refuse_unbounded(asset: Asset) -> None:
 
 
 def within_bounds(asset: Asset) -> Asset:
-    """The asset without terms, tags, placements and fields that are longer or more than the bounds, each a named
-    loss."""
+    """The asset without terms, tags, placements, relations and fields that are longer or more than the bounds; each is
+    a named loss."""
     bounded = _BoundedNames()
     fields = {
         key: kept
@@ -58,10 +58,13 @@ def within_bounds(asset: Asset) -> Asset:
     tags = frozenset(bounded.names("tags", asset.tags))
     machine = frozenset(bounded.names("tags", asset.machine_tags))
     places = frozenset(bounded.places(asset.placements))
+    relations = frozenset(each for each in asset.relations if bounded.takes_kind(each.kind))
     if not bounded.losses:
         return asset
     losses = (*asset.losses, *bounded.losses)
-    return replace(asset, fields=fields, tags=tags, machine_tags=machine, placements=places, losses=losses)
+    return replace(
+        asset, fields=fields, tags=tags, machine_tags=machine, placements=places, relations=relations, losses=losses
+    )
 
 
 class _BoundedNames:
@@ -72,6 +75,9 @@ class _BoundedNames:
 
     def takes_key(self, key: str) -> bool:
         return self._takes("fields", key)
+
+    def takes_kind(self, kind: str) -> bool:
+        return self._takes("relations", kind)
 
     def value(self, key: str, value: Value) -> Value:
         """The value; an empty tuple if nothing is left of it."""

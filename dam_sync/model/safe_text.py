@@ -25,6 +25,8 @@ _FORMULA = "[=+\\-@\uff1d\uff0b\uff0d\uff20\t\r]"  # also full width
 _UNGUARDED = re.compile(f"^(?='*{_FORMULA})|(?<=[;\t\n])(?=[\"']*{_FORMULA})")
 _GUARDED = re.compile(f"^'(?='*{_FORMULA})|(?<=[;\t\n])'(?=[\"']*{_FORMULA})")
 
+_LONGEST_SHOWN = 500  # characters of the name of a field
+
 
 def visible(text: str) -> str:
     """One line: control characters, line ends and characters that change the direction or hide as `\\x1b` or
@@ -44,7 +46,10 @@ def visible_json(text: str) -> str:
 
 def shown_name(name: str) -> str:
     """The name of a field in a list. What cannot be told from another name on a screen (whitespace other than single
-    spaces between words, characters that are not printed) is escaped, and the name is in quotes."""
+    spaces between words, characters that are not printed) is escaped, and the name is in quotes. One that fills the
+    screen is cut."""
+    if len(name) > _LONGEST_SHOWN:
+        name = f"{name[:_LONGEST_SHOWN]}…"
     escaped = re.sub(r"(?<=\s)\s|^\s|\s$", lambda found: _code_point(found[0]), name)
     escaped = "".join(each if _is_drawn(each) else _code_point(each) for each in escaped)
     return name if escaped == name else f'"{escaped}"'

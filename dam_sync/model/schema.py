@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.name_bounds import LONGEST_NAME
 from dam_sync.model.naming import Naming
 
 NOTHING = Capabilities()
@@ -122,3 +123,9 @@ class Schema:
     folds_tags: bool = False  # of tags that differ in case alone, an asset has one
     naming: Naming | None = None  # restrictions of file and container names; None: any name is accepted
     capabilities: Capabilities = NOTHING  # those of the service when it returned this schema; required for a target
+
+    def __post_init__(self) -> None:
+        """A field whose key is longer than any name is none: assets lose its values by name."""
+        if any(len(key) > LONGEST_NAME for key in self.fields):
+            kept = {key: each for key, each in self.fields.items() if len(key) <= LONGEST_NAME}
+            object.__setattr__(self, "fields", kept)

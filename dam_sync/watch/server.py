@@ -16,7 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from dam_sync.api.webhooks import Receipt
 from dam_sync.model.errors import ConfigError, DamSyncError
-from dam_sync.model.hosts import is_loopback
+from dam_sync.model.url_forms import is_loopback
 from dam_sync.watch.connections import USUAL, ConnectionBounds, Connections, Handler
 from dam_sync.watch.hooks import WatchedWebhooks
 from dam_sync.watch.metrics import CONTENT_TYPE, JobMetrics, health_of

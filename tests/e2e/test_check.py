@@ -234,6 +234,14 @@ def test_a_url_that_cannot_be_reached(desk: Small, address: str, code: int, word
     assert words in row["message"]
 
 
+def test_what_must_be_changed_decides_the_exit_code_and_not_what_may_pass(desk: Small) -> None:
+    """An unreachable source alone is temporary; a secret of the target that is missing is not."""
+    desk.edit(f"base_url: {desk.pair.source.url}\n", "base_url: http://127.0.0.1:9\n")
+    desk.edit('"${file:secrets/e_profiles}"', '"${file:secrets/none}"')
+    faults = found(desk, 2)["FAULT"]
+    assert {(row["subject"], row["exit_code"]) for row in faults} == {("source", 5), ("target", 2)}
+
+
 class Dripping(BaseHTTPRequestHandler):
     """A server whose response never ends."""
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,19 @@ from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import ConfigError, SafetyStop, StopRequested
 from dam_sync.model.service import Service
 from dam_sync.report.report import Report
+from dam_sync.services import discover
 from tests.support.pairs import ids, pairs
 from tests.support.sample.rotation import OfToday
 from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
+from tests.support.virtual.lying_listings import EMPTY, Lie, planted
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.universe import LAGS
 
 PAIR = ("a_hypermedia", "e_profiles")
 SHARED = ("term", "container")
 KILLS = 8  # points of each pair at which a planned run is killed
+WAVE = "asset.filename.startsWith('photo') || asset.filename.startsWith('twin')"
+WAVES = [{"name": "first", "select": {"where": WAVE}}, {"name": "rest"}]
 SAME = "the run did exactly what its plan lists, operation by operation"
 
 
@@ -322,6 +327,72 @@ def test_a_plan_says_what_is_done_though_the_listing_was_begun_again(tmp_path: P
         run = followed(move, file)
         assert SAME in run.notes
         assert run.counts["created"] == assets == len(move.target.assets)
+
+
+def status_of(move: Move) -> dict[str, Any]:
+    found: dict[str, Any] = move.universe.do(job_status(move.job, move.universe.clock))
+    return found
+
+
+def test_a_plan_of_one_asset_is_refused_until_the_stopped_run_is_finished(tmp_path: Path) -> None:
+    """`--only` within a run that was stopped: its work is that of the run; afterwards what is done is told as done."""
+    with Simulation(tmp_path, PAIR).moving() as move:
+        for options in ({"limit": 2}, {"full": True, "limit": 1}):
+            with pytest.raises(StopRequested):
+                move.universe.live(move.job, **options)
+        asset = frozenset({AssetId(move.source.assets[0]["id"])})
+        with pytest.raises(SafetyStop, match="run 1 is not finished, so --only cannot be used"):
+            planned(move, only=asset)
+        assert status_of(move)["now"]["created"] == len(move.target.assets)
+        move.universe.live(move.job)
+        plan, file = planned(move, only=asset, full=True)
+        rows = json.loads(file.read_text(encoding="utf-8"))["assets"]
+        assert Counter(row["action"] for row in rows) == {"unchanged": 1}
+        assert (plan.counts["created"], plan.counts["unchanged"]) == (0, 1)
+
+
+def test_a_full_run_that_was_refused_changes_nothing_that_plan_and_status_tell(tmp_path: Path) -> None:
+    """The source looks empty to a `--full` that continues a stopped run; `--accept-changes` of its plan counts what is
+    done as done."""
+    with Simulation(tmp_path, PAIR).moving() as move:
+        with pytest.raises(StopRequested):
+            move.universe.live(move.job, limit=3)
+        before, done = status_of(move)["now"], len(move.target.assets)
+        empty = planted(dict(discover()), PAIR[0], Lie(EMPTY))
+        with pytest.raises(SafetyStop):
+            move.universe.do(run_job(move.job, replace(move.universe.options(full=True), connectors=empty)))
+        after, assets = status_of(move)["now"], len(move.source.assets)
+        assert (before["created"], after["created"]) == (done, done)
+        assert after["open"] == assets - done
+        plan, file = planned(move, accept_changes=True)
+        assert plan.counts["created"] == plan.operations["create"] == assets - done
+        rows = Counter(row["action"] for row in json.loads(file.read_text(encoding="utf-8"))["assets"])
+        assert rows == {"created": assets - done, "unchanged": done}
+        run = followed(move, file, accept_changes=True)
+        assert SAME in run.notes
+        assert run.counts["created"] == assets == len(move.target.assets)
+
+
+def test_a_plan_of_a_wave_tells_what_is_done_though_its_listing_was_begun_again(tmp_path: Path) -> None:
+    with Simulation(tmp_path, PAIR).moving() as move:
+        with move.job.open("a", encoding="utf-8") as job:
+            job.write(f"waves: {json.dumps(WAVES)}\n")
+        for options in ({"limit": 1}, {"full": True, "limit": 1}):
+            with pytest.raises(StopRequested):
+                move.universe.live(move.job, wave="first", **options)
+        done = len(move.target.assets)
+        plan, file = planned(move, wave="first")
+        new = plan.operations["create"]
+        assert plan.counts["created"] == new
+        rows = Counter(row["action"] for row in json.loads(file.read_text(encoding="utf-8"))["assets"])
+        assert (rows["created"], rows["unchanged"]) == (new, done)
+        assert status_of(move)["now"]["created"] == done
+        followed(move, file, wave="first")
+        assert len(move.target.assets) == done + new
+        rest, file = planned(move, wave="rest")
+        assert rest.counts["created"] == len(move.source.assets) - done - new
+        followed(move, file, wave="rest")
+        assert len(move.target.assets) == len(move.source.assets)
 
 
 def test_a_run_that_is_resumed_still_follows_its_plan(tmp_path: Path) -> None:

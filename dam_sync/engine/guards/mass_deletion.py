@@ -18,7 +18,7 @@ from dam_sync.store.store import SqlStore
 
 NOTHING_SEEN = "the source returns no assets to this credential"
 NOTHING_HINT = "check the URL and the credential's rights at the source; if the library really is empty"
-WAITING = "the target lacks {} of {} that were moved to it: waiting up to {:.0f} s for its search index"
+WAITING = f"{INDEX}, in which {{}} of {{}} that were moved to it are missing,"
 RIGHTS_HINT = (
     "check the credential's rights at the source; if that many really are gone, continue with --accept-changes: "
     "nothing is removed at the target by that"
@@ -116,9 +116,8 @@ async def target_is_empty(context: RunContext) -> bool:
     gone = await _gone_of(context.target, asked)
     if not _is_most(gone, asked):
         return False
-    waiting = WAITING.format(gone, counted(len(asked), "asset"), lag)
-    context.progress.look(waiting, context.clock.monotonic() + lag)
-    await sleep_looking(context.clock, lag, context.refuse_stopped, INDEX)
+    waiting = WAITING.format(gone, counted(len(asked), "asset"))
+    await sleep_looking(context.clock, lag, context.refuse_stopped, waiting)
     return await _mostly_gone(context.target, asked)
 
 

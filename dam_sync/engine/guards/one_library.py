@@ -8,9 +8,9 @@ import socket
 from dataclasses import dataclass
 
 from dam_sync.model.errors import SafetyStop
-from dam_sync.model.hosts import host_of
 from dam_sync.model.library import Library, Overlap, overlap_of, reached_alike
 from dam_sync.model.service import Service
+from dam_sync.model.url_forms import host_of
 
 HINT = (
     "correct the source or the target in the job file (`base_url`, `auth`, and `options` such as `path` or `root`): a "

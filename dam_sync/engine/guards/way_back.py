@@ -86,11 +86,12 @@ def marks_of(asset: Asset) -> Iterator[Mark]:
 def is_same_file(asset: Asset, other: Asset) -> bool:
     """Whether two assets have one file: by digests that both services publish, else by its name and size."""
     first, second = asset.file, other.file
-    if first is None or second is None or not first.agrees(second):
+    if first is None or second is None:
         return False
-    if first.digests.keys() & second.digests.keys():
-        return True
-    return first.size is not None and asset.filename.casefold() == other.filename.casefold()
+    same = first.has_bytes_of(second)
+    if same is not None:
+        return same
+    return first.size is not None and first.agrees(second) and asset.filename.casefold() == other.filename.casefold()
 
 
 def may_be_copy(asset: Asset, other: Asset) -> bool:

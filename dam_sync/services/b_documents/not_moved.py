@@ -30,6 +30,12 @@ NOT_MOVED = (
         "Endpoints, ACL",
         "target",
     ),
+    NotMoved(
+        "a file that was uploaded again byte for byte, and whose document was edited before the next run, as a version",
+        "its events and dates are those of one edit, so that it counts as the edit alone",
+        "Resources, Versioning",
+        "source",
+    ),
     NotMoved("labels of versions", "the service numbers versions itself", "Resources, Versioning", "target"),
     NotMoved(
         "folders, workspaces and collections as such: empty ones, their metadata, order and rights",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -13,7 +14,7 @@ from dam_sync.http.connected import HttpService
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, OversizedResponse
 from dam_sync.model.limits import MIB
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -26,6 +27,7 @@ from dam_sync.services.c_brandlibrary.uploads import BrandLibraryUploads
 from dam_sync.transfer.budget import MemoryBudget
 
 MEMORY = 64 * MIB  # for ranges in flight, where the process has no budget of its own
+_FEW = 10  # assets of a sample, where a page of them is too large to be read
 UNKNOWN = frozenset({400, 404})  # the statuses of a search that is not understood (wire C 2.4)
 
 
@@ -133,18 +135,24 @@ class BrandLibraryTenant:
 
     async def _several(self) -> LastChanged:
         """Names of keys with several values in a sample of assets; no call reports it (wire C 5.1)."""
+        began, rows = self.api.clock.monotonic(), tuple[Json, ...]()
+        for size in (self.api.limits.page, _FEW, 1):
+            with suppress(OversizedResponse):
+                rows = await self._latest(size)
+                break
+        seen = Counter(name for row in rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
+        return LastChanged(frozenset(seen), changed_at(rows[-1]) if rows else None, began)
+
+    async def _latest(self, number: int) -> tuple[Json, ...]:
         asked = (
             ("page", "1"),
-            ("per", str(self.api.limits.page)),
+            ("per", str(number)),
             ("sort_by", "updated_at"),
             ("order", "DESC"),
             ("include", "custom_fields"),
             ("fields", "updated_at"),
         )
-        library, began = await self.id(), self.api.clock.monotonic()
-        rows = (await self.api.listed(facts.LIBRARY_ASSETS, (library,), asked)).rows
-        seen = Counter(name for row in rows for name, texts in wire.values_of(row).items() if len(texts) > 1)
-        return LastChanged(frozenset(seen), changed_at(rows[-1]) if rows else None, began)
+        return (await self.api.listed(facts.LIBRARY_ASSETS, (await self.id(),), asked)).rows
 
     async def _has_payload(self) -> bool:
         """Whether there are sections for colours, fonts, people and the like (wire C 3.1)."""

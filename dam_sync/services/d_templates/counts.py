@@ -11,7 +11,7 @@ from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.codec.wire import total_of
 from dam_sync.services.d_templates.not_moved import REQUESTS, TRASHED
-from dam_sync.services.d_templates.tenant import TemplatesPart, scan_body
+from dam_sync.services.d_templates.tenant import TemplatesPart, count_body
 
 LIVE = {"includeDeleted": False, "includeVersions": False}
 TEMPLATES = "System Metadata Templates"  # wire D 2.4: a facet that every template has
@@ -22,7 +22,7 @@ class TemplatesCounts(TemplatesPart):
 
     async def counts(self, fields: Sequence[str]) -> Counts:
         """One scan for total and facets, two for the recycle bin, one call for requests."""
-        reply = await self.api.ask(facts.SCAN, json=scan_body(1, LIVE))
+        reply = await self.api.ask(facts.SCAN, json=count_body(LIVE))
         total = total_of(reply)
         if total is None:
             return Counts(notes=("the scan reports no total",))

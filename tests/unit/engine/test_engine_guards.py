@@ -34,6 +34,7 @@ from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
+from dam_sync.model.waits import current_waits
 from dam_sync.store.note_keys import tenant_key
 from dam_sync.store.rows import LinkRow, Outcome, RunRow
 from dam_sync.store.store import SqlStore
@@ -97,7 +98,8 @@ class Desk:
 
     async def sleep(self, seconds: float) -> None:
         if not self.said:
-            self.said = self.progress.looking[0]
+            wait = current_waits().longest(self.waited, least=0)
+            self.said = wait.text(self.waited) if wait is not None else "nothing"
         self.waited += seconds
         self.target.there |= self.target.late
 
@@ -255,9 +257,10 @@ async def test_a_target_is_empty_only_when_the_requested_assets_are_missing(desk
     assert not await found(emptied_target(desk.session))
     assert desk.waited == 30
     assert desk.said == (
-        "the target lacks 5 of 5 assets that were moved to it: waiting up to 30 s for its search index"
+        "target: waiting for its search index, in which 5 of 5 assets that were moved to it are missing, since 0 s, "
+        "at most 30 s"
     )
-    assert desk.progress.looking[1] == 30, "until then"
+    assert not desk.progress.looking[0], "the wait is shown once"
     desk.target.trash = desk.target.there
     (told,) = await found(emptied_target(desk.session))
     assert "give the job a new `state:` file" in told.hint

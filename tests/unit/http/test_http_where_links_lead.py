@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dam_sync.http.client import Client
 from dam_sync.http.connector import HostNames, RefusedAddress, connector_into
-from dam_sync.http.hosts import ANYWHERE, INTERNET, THIS_HOST, Networks, Reach, canonical_host, reach_of
+from dam_sync.http.reach import ANYWHERE, INTERNET, THIS_HOST, Networks, Reach, canonical_host, reach_of
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import canonical_url, one_spelling
 from dam_sync.model.errors import ConfigError, ContractBroken, Rejected, Transient

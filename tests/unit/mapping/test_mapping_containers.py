@@ -143,6 +143,13 @@ def test_a_slash_in_the_name_of_a_label_is_no_level(tmp_path: Path, path: str, k
     assert drafted.losses == ()
 
 
+def test_labels_that_are_read_as_texts_stay_apart(tmp_path: Path) -> None:
+    """A slash in a name is no level, and a level no slash in a name."""
+    labels = {Placement("label", path) for path in (("a", "b"), ("a/b",), ("a / b",))}
+    drafted = draft(tmp_path, 'tags: {from: "labels[]"}\n', replace(asset(), placements=frozenset(labels)), target())
+    assert drafted.draft.tags == {"a / b", "a/b", "a // b"}
+
+
 def test_a_text_is_the_name_of_a_label_whatever_it_contains(tmp_path: Path) -> None:
     text = 'placements: {from: "tags[]", as: label}\n'
     drafted = draft(tmp_path, text, asset(tags=frozenset(("a/b", r"c\d", " e "))), target())

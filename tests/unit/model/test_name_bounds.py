@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Relation, Revision, Rights
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.name_bounds import LONGEST_NAME, MOST_NAMES, TOO_LONG, TOO_MANY, within_bounds
@@ -35,6 +35,7 @@ def test_names_up_to_the_bound_pass_unchanged() -> None:
         ({"fields": {"title": "Sea", "subject": Term(LONG)}}, "fields.subject"),
         ({"fields": {"title": "Sea", "subject": (Term("sea"), Term("sea", id=LONG))}}, "fields.subject"),
         ({"fields": {"title": "Sea", LONG: "text"}}, "fields"),
+        ({"relations": frozenset({Relation(LONG, AssetId("2"))})}, "relations"),
     ],
 )
 def test_a_name_beyond_the_bound_is_left_out_with_a_named_loss(part: dict[str, object], path: str) -> None:
@@ -44,6 +45,7 @@ def test_a_name_beyond_the_bound_is_left_out_with_a_named_loss(part: dict[str, o
     assert found.tags == {"sea"}
     assert found.fields["title"] == "Sea"
     assert not found.placements
+    assert not found.relations
     assert found.fields.get("subject") in (None, (Term("sea"),))
 
 

@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from dam_sync.http.interpreting import interprets_response
 from dam_sync.model.errors import ContractBroken
-from dam_sync.model.hosts import is_loopback
 from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.url_forms import is_loopback
 from dam_sync.model.values import Json, parse_instant
 
 _ORIGIN = re.compile(r"^https?://[^/?#]*")

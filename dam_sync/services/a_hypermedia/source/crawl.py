@@ -13,6 +13,7 @@ from dam_sync.crawl.partition import ByContainer, ByDate, Whole, container_of, w
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import Asset, Entry, Placement
 from dam_sync.model.connector import Context
+from dam_sync.model.errors import OversizedResponse
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
@@ -22,6 +23,7 @@ from dam_sync.services.a_hypermedia.api.search import (
     ALL_IDS,
     MediaSearch,
     Query,
+    SearchPage,
     WindowCounter,
     between,
     ids_above,
@@ -153,22 +155,31 @@ class _Scan:
 
     async def fetch(self, params: Params) -> Page:
         """One page."""
-        query = self._query(params)
-        accept = frozenset({403, 404}) if self.trash else frozenset[int]()
-        language = await self._bulk_reader.language() if self._whole_rows else ""
-        found = await self._media_search.search(query, self._endpoint, language, accept=accept)
+        try:
+            found = await self._found(params, whole_rows=self._whole_rows)
+        except OversizedResponse:
+            if not self._whole_rows:
+                raise
+            found = await self._found(params, whole_rows=False)
         rows = embedded(found.body, "media")
-        self._whole = {}
-        if self._whole_rows and rows:
-            self._whole = await self._bulk_reader.assets(query, self._endpoint, served_language(found.headers), rows)
         total = total_of(found.body)
         if self.trash and total is not None:
             total = min(total, self._limits.hits)  # the rest of a huge trash is found missing by the next whole scan
         short = len(rows) < int(params["size"])  # the largest page is not documented (wire A 2.2)
         return Page(rows, total, True if short and link(found.body, "next") else None)
 
-    def _query(self, params: Params) -> Query:
-        fields = self._bulk_reader.fields if self._whole_rows else _THIN
+    async def _found(self, params: Params, *, whole_rows: bool) -> SearchPage:
+        """The page; with whole rows, also their assets."""
+        query = self._query(params, self._bulk_reader.fields if whole_rows else _THIN)
+        accept = frozenset({403, 404}) if self.trash else frozenset[int]()
+        language = await self._bulk_reader.language() if whole_rows else ""
+        found = await self._media_search.search(query, self._endpoint, language, accept=accept)
+        rows = embedded(found.body, "media") if whole_rows else []
+        served = served_language(found.headers)
+        self._whole = await self._bulk_reader.assets(query, self._endpoint, served, rows) if rows else {}
+        return found
+
+    def _query(self, params: Params, fields: tuple[str, str]) -> Query:
         query = [*self._scope, fields, ("size", str(params["size"]))]
         if self._keyset:
             after = params["after"]

@@ -11,11 +11,11 @@ from dam_sync.crawl.held_list import HeldList
 from dam_sync.crawl.pagers import Keyset, Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.errors import ContractBroken, NotFound, Rejected
+from dam_sync.model.errors import ContractBroken, NotFound, OversizedResponse, Rejected
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.b_documents import facts
-from dam_sync.services.b_documents.api.client import FORBIDDEN, DocumentsApi
+from dam_sync.services.b_documents.api.client import FORBIDDEN, MEMBER, DocumentsApi
 from dam_sync.services.b_documents.codec.wire import document_of, has_no_properties
 
 LIVE = "ecm:isVersion = 0 AND ecm:isProxy = 0"
@@ -72,7 +72,8 @@ class DocumentsSearch:
         headers: Mapping[str, str] | None = None,
         start: Cursor | None = None,
     ) -> AsyncGenerator[tuple[tuple[Json, ...], Cursor | None], None]:
-        """Every row, page by page, with the cursor behind each. `query` gets the condition on ids.
+        """Every row, page by page, with the cursor behind each. `query` gets the condition on ids. A page that is too
+        large to be read has the rows of `MEMBER`: see `is_lean`.
 
         The counts or an empty page mark the end: neither the flag for a next page nor a short page proves
         anything (wire B 2.2). Raises TruncatedListing.
@@ -83,7 +84,11 @@ class DocumentsSearch:
         async def fetch(params: Params) -> Page:
             after = params["after"]
             asked = query("" if after is None else f"ecm:uuid > {quoted(str(after))}")
-            hits = await self.page(f"{asked} ORDER BY ecm:uuid ASC", size, headers)
+            ordered = f"{asked} ORDER BY ecm:uuid ASC"
+            try:
+                hits = await self.page(ordered, size, headers)
+            except OversizedResponse:
+                hits = await self.page(ordered, size, MEMBER)
             return Page(hits.rows, hits.total)
 
         async with aclosing(paginate(fetch, Keyset(size, "uid"), start)) as pages:

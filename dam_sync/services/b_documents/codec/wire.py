@@ -95,6 +95,11 @@ def has_no_properties(row: Json) -> bool:
     return not isinstance(row.get("properties"), dict)
 
 
+def is_lean(row: Json) -> bool:
+    """Whether a document came with no more properties than say which collections it is in."""
+    return not any(key.startswith("dc:") for key in row.get("properties") or ())
+
+
 @interprets_response
 def revision_of(row: Json, folder: tuple[str, ...], mark: str = "") -> Revision:
     """Changes with every change of the document, with its path, and with its mark (wire B 2.6)."""

@@ -94,6 +94,9 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
         )
 
     async def _whole(self, rows: Sequence[Json]) -> tuple[Entry, ...]:
+        """Those of a page that was too large to be read have no asset."""
+        if any(map(wire.is_lean, rows)):
+            return await self._thin(rows)
         pairs = zip(rows, await self._assets(rows), strict=True)
         return tuple([wire.entry_of(row, await self.folder_of(row), asset) for row, asset in pairs])
 

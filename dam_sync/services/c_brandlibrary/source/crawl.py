@@ -14,7 +14,7 @@ from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interpreting_response, interprets_response
 from dam_sync.model.asset import Asset, AssetId, Entry, Loss, Revision
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import InvalidValue, NotFound, TruncatedListing
+from dam_sync.model.errors import InvalidValue, NotFound, OversizedResponse, TruncatedListing
 from dam_sync.model.service import Batch, Cursor, Published, Shard, Window
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.waits import PROCESSED, sleep_for
@@ -224,7 +224,7 @@ class BrandLibraryReader(BrandLibraryOpener):
             if lacks:
                 row = await self._row(AssetId(row["id"]))
             known = counts if counts is not None else await self._asset_counts(row) or {}
-        except NotFound:
+        except (NotFound, OversizedResponse):
             return Entry(AssetId(row["id"]), Revision(""))
         if not wire.is_settled(row):
             thin = wire.asset_of(row, context, known)

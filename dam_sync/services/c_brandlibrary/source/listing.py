@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
 from dam_sync.crawl.pagers import Page, Params, RowsById
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.errors import NotFound, Transient, TruncatedListing
+from dam_sync.model.errors import NotFound, OversizedResponse, Transient, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json
 from dam_sync.services.c_brandlibrary import facts
@@ -122,15 +122,26 @@ class BrandLibraryListing:
     async def page(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
         """One page, in parts if whole pages are too large for the service (wire C 11.35)."""
         try:
-            return await self._in_parts(wanted, number, size)
+            return await self._in_parts(wanted, number, size, self.parts)
+        except OversizedResponse:
+            return await self._lean(wanted, number, size)
         except Transient:
             if self.parts > 1 or size % SPLIT:
                 raise
             self.parts = SPLIT
-            return await self._in_parts(wanted, number, size)
+            return await self._in_parts(wanted, number, size, SPLIT)
 
-    async def _in_parts(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
-        parts = self.parts if size % self.parts == 0 else 1
+    async def _lean(self, wanted: ListingQuery, number: int, size: int) -> ApiDocument:
+        """A page that is too large to be read: its rows without relations, in as few parts as it takes. Raises
+        OversizedResponse if one row alone is too large."""
+        thin = replace(wanted, thin=True)
+        for parts in (1, SPLIT):
+            with suppress(OversizedResponse):
+                return await self._in_parts(thin, number, size, parts)
+        return await self._in_parts(thin, number, size, size)
+
+    async def _in_parts(self, wanted: ListingQuery, number: int, size: int, parts: int) -> ApiDocument:
+        parts = parts if size % parts == 0 else 1
         rows: list[Json] = []
         document = ApiDocument(())
         for part in range((number - 1) * parts + 1, number * parts + 1):

@@ -17,7 +17,7 @@ from dam_sync.crawl.pagers import Page, Params
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.interpreting import interprets_response, member_text
 from dam_sync.model.asset import AssetId, Entry, digest_of
-from dam_sync.model.errors import ContractBroken, Denied, NotFound, Rejected, Transient
+from dam_sync.model.errors import ContractBroken, Denied, NotFound, OversizedResponse, Rejected, Transient
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json
 from dam_sync.model.waits import AGAIN, sleep_for
@@ -123,7 +123,7 @@ class TemplatesCrawl(TemplatesFetch, TemplatesOpen):
             async for page, behind in pages:
                 records = [record_of(row) for row in page.rows if is_asset(row)]
                 behind = None if telling.ends(records) else behind
-                entries = tuple(await telling.entries(records))
+                entries = tuple(await telling.entries(records, lean=scan.lean))
                 if behind is None and cursor is None:
                     self._ended(telling)
                 yield Batch(entries, behind)
@@ -145,13 +145,14 @@ class Scan:
 
     api: TemplatesApi
     shard: Shard
+    lean: bool = False  # whether the last page has a record without its values
     _behind: int = 0  # created before this: listed already, by a scan whose cursor was refused
     _rows: int = 0  # records a page, since the gateway could not carry more
     _carried: int = 0  # pages since then
 
     async def fetch(self, params: Params) -> Page:
-        """One page; with fewer rows if the gateway cannot carry it (wire D 7)."""
-        body = self._body()
+        """One page; with fewer rows if the gateway cannot carry it (wire D 7), or it is too large to be read."""
+        body, self.lean = self._body(), False
         if params["cursor"]:
             body["cursor"] = params["cursor"]
         reply = await self._sent(body, resumed=bool(params["cursor"]))
@@ -183,17 +184,32 @@ class Scan:
         body["limit"] = self._rows or body["limit"]
         while body["limit"] > _LEAST:
             request = self.api.request(facts.SCAN, json=body, reads=True, repeatable=True, accept=accept)
-            reply = await self.api.send(request)
+            try:
+                reply = await self.api.send(request)
+            except OversizedResponse:
+                self._shrink(body)
+                continue
             if reply.status == 400:
                 return None
             if reply.status != 502:
                 self._grow()
                 return reply.json()
-            self._rows = body["limit"] = body["limit"] // 2
-            self._carried = 0
+            self._shrink(body)
             await sleep_for(self.api.clock, 1.0, AGAIN, "source")
         self._grow()
-        return await self.api.ask(facts.SCAN, json=body)
+        return await self._single(body)
+
+    async def _single(self, body: dict[str, Any]) -> Json:
+        """The response for one record; without its values if it is too large to be read."""
+        try:
+            return await self.api.ask(facts.SCAN, json=body)
+        except OversizedResponse:
+            self.lean = True
+            return await self.api.ask(facts.SCAN, json={**body, "excludes": list(facts.THIN_EXCLUDES)})
+
+    def _shrink(self, body: dict[str, Any]) -> None:
+        self._rows = body["limit"] = body["limit"] // 2
+        self._carried = 0
 
     def _grow(self) -> None:
         """Ask for larger pages again after some that came through: only a few records may have been large."""
@@ -266,13 +282,13 @@ class _ListingState:
         self._binned += sum(record.deleted and 0 < record.deleted_at < counted for record in fresh)
         self._reached = max((record.created for record in fresh), default=self._reached)
 
-    async def entries(self, records: Sequence[Record]) -> list[Entry]:
-        """The entries for one page."""
+    async def entries(self, records: Sequence[Record], *, lean: bool = False) -> list[Entry]:
+        """The entries for one page. lean: the records came without their values."""
         for record in records:
             if record.deleted and len(self._in_bin) <= facts.BINNED_KEPT:
                 self._in_bin.setdefault(AssetId(record.family), set()).add(record.object)
         if self._scan == ALL:
-            families = await self._families(_grouped(records))
+            families = await self._families(_grouped(records), lean=lean)
         else:
             fits = self._changed if self._scan == CHANGED else self._thrown
             wanted = list(dict.fromkeys(record.family for record in records if fits(record)))
@@ -301,9 +317,9 @@ class _ListingState:
         since, until = int(self.shard.params["since"]), int(self.shard.params["until"])
         return since <= at and (not until or at < until)
 
-    async def _families(self, groups: dict[str, list[Record]]) -> list[VersionGroup]:
+    async def _families(self, groups: dict[str, list[Record]], *, lean: bool) -> list[VersionGroup]:
         """Assets whose current record is on this page, and those reported before with too few versions."""
-        found = await gather_or_raise([self._family(key, group) for key, group in groups.items()])
+        found = await gather_or_raise([self._family(key, group, lean=lean) for key, group in groups.items()])
         return [family for family in found if self._is_due(family, groups[family.id])]
 
     def _is_due(self, family: VersionGroup, here: list[Record]) -> bool:
@@ -313,9 +329,9 @@ class _ListingState:
         current = family.current
         return current.object in {record.object for record in here} or current.place < here[0].place
 
-    async def _family(self, key: str, here: list[Record]) -> VersionGroup:
+    async def _family(self, key: str, here: list[Record], *, lean: bool) -> VersionGroup:
         """From the given rows if they are complete, from the first version to the current one; otherwise looked up."""
-        if here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
+        if not lean and here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
             family = VersionGroup.of(here)
         else:
             known = self._whole.get(key)
@@ -334,7 +350,7 @@ class _ListingState:
         then is the trouble of its id (wire D 7). Fetching it later raises the error, and the listing continues."""
         try:
             return await self.crawler.version_groups.load(key)
-        except (Denied, Rejected, Transient) as error:
+        except (Denied, OversizedResponse, Rejected, Transient) as error:
             if self._scan == BIN and isinstance(error, Denied):
                 raise
             if not isinstance(error, NotFound):

@@ -64,8 +64,9 @@ class ProfilesCrawl(ProfilesFiles):
         if shard.params.get("scan") == BY_UPLOAD:
             async with aclosing(ProfilesListing(self.search, asked).rows(cursor)) as found:
                 async for some in found:
-                    plain = None if thin else await self._plain(some)
-                    yield Batch(await self._entries(some.rows, plain, thin=thin), some.cursor)
+                    lean = thin or some.lean
+                    plain = None if lean else await self._plain(some)
+                    yield Batch(await self._entries(some.rows, plain, thin=lean), some.cursor)
             return
         plain = None if thin else await self._unarchived(asked)
         async with aclosing(self.search.scroll(asked, expand=self.api.options.expand)) as pages:

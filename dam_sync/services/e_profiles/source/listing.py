@@ -13,7 +13,7 @@ from dam_sync.crawl.pagers import Page, Params, RowsById
 from dam_sync.crawl.pagination import paginate
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
-from dam_sync.model.errors import ContractBroken, TruncatedListing
+from dam_sync.model.errors import ContractBroken, OversizedResponse, TruncatedListing
 from dam_sync.model.service import Cursor
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.services.e_profiles import facts
@@ -26,11 +26,13 @@ _HINT = "run the same command again; if it stays, set `options: {enumerate: scro
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows not listed before, the query that gave them, and the cursor behind them (None: these were the last)."""
+    """Some rows not listed before, the query that gave them, and the cursor behind them (None: these were the last).
+    lean: without metadata, because the page was too large to be read."""
 
     rows: Sequence[Json]
     asked: str
     cursor: Cursor | None
+    lean: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,15 @@ class ProfilesListing:
     async def _in_pages(self, start: Cursor | None) -> AsyncGenerator[Rows, None]:
         listed = int((start or {}).get("seen", 0))
         promised = (start or {}).get("promised")
-        asked = ""
+        asked, lean = "", False
 
         async def fetch(params: Params) -> Page:
-            nonlocal asked, promised
-            asked = self._from(params["after"])
-            hits = await self.search.page(asked, expand=self._expanded)
+            nonlocal asked, promised, lean
+            asked, lean = self._from(params["after"]), False
+            try:
+                hits = await self.search.page(asked, expand=self._expanded)
+            except OversizedResponse:
+                hits, lean = await self.search.page(asked), True
             promised = hits.total if promised is None else promised
             return new_of(hits, params)
 
@@ -109,7 +114,7 @@ class ProfilesListing:
                 listed += len(page.rows)
                 if behind is None:
                     await self._prove(listed, promised or 0)
-                yield Rows(page.rows, asked, {**behind, "promised": promised} if behind else None)
+                yield Rows(page.rows, asked, {**behind, "promised": promised} if behind else None, lean)
 
     @property
     def _expanded(self) -> str:

@@ -22,6 +22,7 @@ from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
+from dam_sync.model.name_bounds import LONGEST_NAME
 from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
@@ -221,8 +222,14 @@ def _files(text: str, before: Sequence[Record]) -> list[Record]:
     return [known.get(path, {"file": path, "name": path.rpartition("/")[2]}) for path in parted(text)]
 
 
+def _column_of(name: str) -> re.Match[str] | None:
+    """The parts of the name of a column of a field; None for any other, and for one that is longer than any name:
+    matching takes 160 bytes for each of its characters."""
+    return COLUMN.fullmatch(name) if len(name) <= LONGEST_NAME else None
+
+
 def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[str, Field]) -> None:
-    found = COLUMN.fullmatch(column)
+    found = _column_of(column)
     assert found is not None  # the columns were checked
     key = unescaped(found["key"], ESCAPED)
     field = fields.get(key)
@@ -362,7 +369,7 @@ class Sheet:
 
     def _undeclared(self, known: set[str]) -> Iterator[Record]:
         made: dict[str, Record] = {}
-        for found in filter(None, map(COLUMN.fullmatch, self._columns)):
+        for found in filter(None, map(_column_of, self._columns)):
             key = unescaped(found["key"], ESCAPED)
             if key not in known:
                 more = {"localized": True} if found["locale"] else {}
@@ -414,7 +421,7 @@ class Sheet:
             self._at[identity] = at
 
     def _check(self, columns: Sequence[str]) -> None:
-        unknown = [name for name in columns if name not in FIXED and not COLUMN.fullmatch(name)]
+        unknown = [name for name in columns if name not in FIXED and not _column_of(name)]
         if unknown or "id" not in columns or len(set(columns)) < len(columns):
             lacking = "" if "id" in columns else "there is no column id. "
             raise ContractBroken(f"{self._path}: {lacking}{_wrong(columns, unknown)}", hint=_COLUMNS)

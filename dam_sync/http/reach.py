@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,9 +12,10 @@ from typing import TypeAlias
 
 import httpx
 
+from dam_sync.model.url_forms import IpAddress, number_of
+
 Origin: TypeAlias = tuple[str, str, int]
 """Scheme, host and port."""
-_Number: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 ASK = "ask the operator of the service why its responses contain such a link"
 
@@ -145,19 +145,7 @@ def reach_of(host: str) -> Reach:
     return Reach.PRIVATE if "." not in name or name.endswith(_LOCAL_NAMES) else Reach.PUBLIC
 
 
-def number_of(name: str) -> _Number | None:
-    """The IP address that a text is, also in the short, hexadecimal and octal forms that resolvers accept."""
-    try:
-        return ipaddress.ip_address(name)
-    except ValueError:
-        pass
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(name)) if name[:1].isdigit() and name.isascii() else None
-    except (OSError, ValueError):
-        return None
-
-
-def _meant(number: _Number) -> Iterator[_Number]:
+def _meant(number: IpAddress) -> Iterator[IpAddress]:
     """The addresses to which packets may go: that of IPv4 which one of IPv6 stands for, or the address itself, or both
     where it depends on routers."""
     if isinstance(number, ipaddress.IPv4Address):
@@ -176,7 +164,7 @@ def _meant(number: _Number) -> Iterator[_Number]:
             yield low
 
 
-def _reach(number: _Number) -> Reach:
+def _reach(number: IpAddress) -> Reach:
     if number.is_loopback or number.is_unspecified or number in _THIS_NETWORK:
         return Reach.OWN
     if number.is_link_local or number.is_multicast or number in _METADATA or number in _RESERVED:

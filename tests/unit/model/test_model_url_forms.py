@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.model.hosts import address_of, host_of
+from dam_sync.model.url_forms import address_of, host_of
 
 ONE_HOST = [
     {"museum.dam.example", "MUSEUM.dam.Example", "museum.dam.example.", "museum。dam.example", "ｍuseum.dam.example"},

@@ -7,10 +7,12 @@ import posixpath
 import socket
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from dam_sync.model.unicode_forms import nfc, nfkd
+
+IpAddress: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LOCAL = "localhost"
 _DEFAULT_PORTS = frozenset({80, 443})
@@ -73,9 +75,11 @@ def host_of(name: str) -> str:
     and IP addresses of this computer are hosts of their own: others may listen there."""
     name = nfc(nfkd(unquote(name))).casefold() if _is_mapped(name) else nfc(unquote(name)).lower()
     name = ".".join(_label(one) for one in name.replace("。", ".").rstrip(".").split("."))
-    number = _number(name)
+    number = number_of(name.partition("%")[0])
     if number is None:
         return name
+    mapped = number.ipv4_mapped if isinstance(number, ipaddress.IPv6Address) else None
+    number = mapped or number
     return LOCAL if number in _LOCAL_NUMBERS or number.is_unspecified else str(number)
 
 
@@ -93,15 +97,13 @@ def _label(label: str) -> str:
         return label
 
 
-def _number(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that a host is, also in the short, hexadecimal and octal forms that resolvers accept; None for a
-    name."""
+def number_of(name: str) -> IpAddress | None:
+    """The IP address that a text is, also in the short, hexadecimal and octal forms that resolvers accept."""
     try:
-        number = ipaddress.ip_address(name.partition("%")[0])
+        return ipaddress.ip_address(name)
     except ValueError:
-        try:
-            return ipaddress.IPv4Address(socket.inet_aton(name)) if name[:1].isdigit() else None
-        except OSError:
-            return None
-    mapped = number.ipv4_mapped if isinstance(number, ipaddress.IPv6Address) else None
-    return mapped or number
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(name)) if name[:1].isdigit() and name.isascii() else None
+    except (OSError, ValueError):
+        return None
