@@ -18,7 +18,7 @@ from itertools import islice, takewhile
 
 from dam_sync.engine.asset_labels import plain_text
 from dam_sync.engine.decide import fresh_attachments, fresh_relations, fresh_versions, kept_versions
-from dam_sync.engine.differences import differences, hidden_instead, with_everybody
+from dam_sync.engine.differences import hidden_instead, with_everybody
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.filenames import FilenameAllocator, names_beside
 from dam_sync.engine.files import pair_files
@@ -27,6 +27,7 @@ from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
 from dam_sync.engine.originals import kept_file, kept_of_original, unmade
 from dam_sync.engine.pipeline import Pipeline
+from dam_sync.engine.read.facts import differing
 from dam_sync.engine.relations import hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, without_attachments
 from dam_sync.engine.run import list_everything, move
@@ -257,7 +258,7 @@ class MatchingWorker(Worker):
         context, stands = self.context, overlay(draft, link.kept)
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
-        found = differences(placed, open_to, context.target_schema, context.target.limits)
+        found = [one for one in differing(context, placed, open_to) if not one.extra]
         found += [] if draft.closed else hidden_instead(context, actual, draft)
         return [one.path for one in found if one.path not in link.kept]
 

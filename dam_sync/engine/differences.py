@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import permutations
+from typing import TypeAlias
 
+from dam_sync.engine.compare.atoms import WHOLE, Atoms, tag_key
+from dam_sync.engine.compare.comparison import Comparison
+from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.compare.parts import GROUPS, RESTRICTIONS, STATUS, TAGS, PartView
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
-from dam_sync.mapping.crosswalk import Crosswalk
-from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.asset import Asset, Draft, Placement, path_text
 from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.canonical import canonical, told_apart
-from dam_sync.model.limits import Limits
+from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import (
@@ -41,18 +45,6 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What a mapping writes; only there does the target count as having additions. fields: keys; containers: kinds;
-    tags, groups, dates: whether it has a rule for them (dates: `release`, `expiry`)."""
-
-    fields: frozenset[str] = frozenset()
-    containers: frozenset[str] = frozenset()
-    tags: bool = False
-    groups: bool = False
-    dates: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Defaults:
     """What the target gives an asset by itself where a draft says nothing, which nobody added. released: a release date
     between the arrival of the asset and this moment is such a default; None if only that of the arrival is."""
@@ -65,31 +57,113 @@ class Defaults:
 NO_DEFAULTS = Defaults()
 
 
-def differences(draft: Draft, actual: Asset, schema: Schema, limits: Limits) -> list[Difference]:
-    """Everything in a draft that the asset does not have; empty if they agree. A closed asset has another
-    status and other rights than its draft says."""
-    actual = with_names(actual, schema, draft.tags)
-    return [
-        *_text_difference("filename", draft.filename, actual.filename if draft.filename else ""),
-        *(() if draft.closed else _status_difference(draft.status, actual)),
-        *_field_differences(draft.fields, actual.fields, schema),
-        *_set_difference("tags", draft.tags, actual.tags),
-        *_set_difference("placements", _places(draft.placements), _places(actual.placements)),
-        *(() if draft.closed else _rights_differences(draft, actual, limits.precision)),
-    ]
+def differences_of(found: Comparison, draft: Draft, seen: Asset, schema: Schema) -> list[Difference]:
+    """Everything in a draft that the asset does not have, then what the asset has in addition, in the parts that the
+    mapping writes. found: their comparison; files are not among them."""
+    parts = {path: part.view for path, part in found.parts.items() if not part.same and part.view is not None}
+    places = [view for path, view in parts.items() if path.startswith(PLACEMENTS)]
+    rows = [_of_places(places, seen)] if places else []
+    for path, view in parts.items():
+        if path.startswith(FIELDS):
+            rows.append(_of_field(path, view, draft, seen))
+        elif path == TAGS:
+            rows.append(_of_tags(view, draft, seen, schema))
+        elif path == GROUPS:
+            rows.append(_of_groups(view, draft, seen))
+        elif not path.startswith(PLACEMENTS) and view.wanted is not None:
+            rows.append(_of_one(path, view, seen))
+    return [one for row in rows for one in row[0]] + [one for row in rows for one in row[1]]
 
 
-def extras(draft: Draft, actual: Asset, schema: Schema, scope: Scope, defaults: Defaults) -> list[Difference]:
-    """What the asset has in addition to the draft, in the parts that the mapping writes. A place that already differs
-    is not repeated here."""
-    more = Extras.of(draft, with_names(actual, schema, draft.tags), scope, defaults)
-    return [
-        *_field_extras(draft.fields, actual.fields, schema, scope.fields),
-        *_set_extras("tags", draft.tags, more.tags),
-        *_set_extras("placements", _places(draft.placements), _places(more.placements)),
-        *_set_extras("groups", draft.rights.groups, more.groups),
-        *(() if draft.closed else _date_extras(draft, actual, scope.dates, defaults)),
-    ]
+Found: TypeAlias = tuple[list[Difference], list[Difference]]
+"""Differences, and additions."""
+
+
+def _of_field(path: str, view: PartView, draft: Draft, seen: Asset) -> Found:
+    wanted, now = view.wanted or {}, view.now
+    want, have = _texts(wanted), _texts(now)
+    if any(now.get(key) != token or key not in now for key, token in wanted.items()):
+        key = path.removeprefix(FIELDS)
+        pattern = pattern_of(want, have, localized=_is_localized(draft.fields.get(key), seen.fields.get(key)))
+        return [Difference(path, _cut(want), _cut(have), pattern=pattern)], []
+    more = [text for text in have if text not in want]
+    return [], [Difference(path, _cut(want), _cut(more), extra=True, pattern=ADDED)]
+
+
+def _texts(atoms: Atoms) -> list[str]:
+    """The atoms of a value as texts, languages before their texts."""
+    if WHOLE in atoms:
+        whole = atoms[WHOLE]
+        return [str(each) for each in whole] if isinstance(whole, tuple) else [str(whole)]
+    return sorted(str(key) if token is True else f"{key}:{token}" for key, token in atoms.items())
+
+
+def _of_tags(view: PartView, draft: Draft, seen: Asset, schema: Schema) -> Found:
+    ours, theirs = ({tag_key(tag, schema): tag for tag in sorted(tags)} for tags in (draft.tags, seen.tags))
+    missing, more = _lacking(view)
+    there = [ours.get(key, tag) for key, tag in theirs.items()]
+    return _of_sets(TAGS, [ours[str(key)] for key in missing], ours.values(), [theirs[str(key)] for key in more], there)
+
+
+def _of_places(views: Sequence[PartView], seen: Asset) -> Found:
+    """Of all kinds of containers together."""
+    missing, more, wanted = list[str](), list[str](), list[str]()
+    for view in views:
+        kind = view.path.removeprefix(PLACEMENTS)
+        lacks, besides = _lacking(view)
+        missing += [_place(kind, key) for key in lacks]
+        more += [_place(kind, key) for key in besides]
+        wanted += [_place(kind, key) for key in view.wanted or {}]
+    there = [f"{place.kind}:{place.text}" for place in seen.placements]
+    return _of_sets(PLACEMENTS.rstrip("."), missing, wanted, more, there)
+
+
+def _place(kind: str, key: Hashable) -> str:
+    return f"{kind}:{path_text(key)}" if isinstance(key, tuple) else f"{kind}:{key}"
+
+
+def _of_groups(view: PartView, draft: Draft, seen: Asset) -> Found:
+    """By member also where they were compared as one value."""
+    ours, theirs = draft.rights.groups, seen.rights.groups
+    given = frozenset() if ours else frozenset(key for key, _ in view.given)
+    return _of_sets(GROUPS, ours - theirs, ours, theirs - ours - given, theirs)
+
+
+def _of_sets(
+    path: str, missing: Collection[str], wanted: Iterable[str], more: Collection[str], there: Iterable[str]
+) -> Found:
+    lacks, besides = frozenset(missing), frozenset(more)
+    pattern = _of_members(MISSING, path, lacks), _of_members(ADDED, path, besides)
+    found = [Difference(path, _cut(sorted(lacks)), _cut(sorted(there)), pattern=pattern[0])] if lacks else []
+    extra = Difference(path, _cut(sorted(wanted)), _cut(sorted(besides)), extra=True, pattern=pattern[1])
+    return found, [extra] if besides else []
+
+
+def _lacking(view: PartView) -> tuple[list[Hashable], list[Hashable]]:
+    """Members that the target lacks, and those that it has in addition."""
+    wanted = view.wanted or {}
+    given = frozenset() if wanted else view.given
+    missing = [] if view.more else [key for key in wanted if key not in view.now]
+    more = [] if view.less else [key for key in view.now if key not in wanted and (key, view.now[key]) not in given]
+    return missing, more
+
+
+def _of_one(path: str, view: PartView, seen: Asset) -> Found:
+    """Of a value that is one: a file name, a status, a date; and of restrictions, of which only missing ones count."""
+    if path == RESTRICTIONS:
+        missing, _ = _lacking(view)
+        return _of_sets(path, [str(key) for key in missing], (), (), map(str, view.now))
+    want, have = (_shown((atoms or {}).get(WHOLE)) for atoms in (view.wanted, view.now))
+    if path == STATUS:
+        have = seen.substatus or seen.status
+        return [Difference(path, want, have, pattern=f"{have} instead of {want}")], []
+    if not want:
+        return [], [Difference(path, "", have, extra=True, pattern=ADDED)]
+    return [Difference(path, want, have, pattern=pattern_of([want], [have] if have else []))], []
+
+
+def _shown(value: Hashable) -> str:
+    return instant_text(value) if isinstance(value, datetime) else str(value or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,40 +282,6 @@ def field_is_extra(expected: Value | None, now: Value | None, field: Field | Non
     return is_added_to(expected, now, field, schema) if expected is not None else bool(have)
 
 
-def _field_differences(
-    expected: Mapping[str, Value], actual: Mapping[str, Value], schema: Schema
-) -> Iterator[Difference]:
-    for key, value in expected.items():
-        field, now = schema.fields.get(key), actual.get(key)
-        if field_differs(value, now, field, schema):
-            want, have = _texts_of_both(value, now, field, schema)
-            pattern = pattern_of(want, have, localized=_is_localized(value, now))
-            yield Difference(f"fields.{key}", _cut(want), _cut(have), pattern=pattern)
-
-
-def _field_extras(
-    expected: Mapping[str, Value], actual: Mapping[str, Value], schema: Schema, written: frozenset[str]
-) -> Iterator[Difference]:
-    for key in sorted(written & actual.keys()):
-        field, now = schema.fields.get(key), actual[key]
-        if field_is_extra(expected.get(key), now, field, schema):
-            want, have = _texts_of_both(expected.get(key), now, field, schema)
-            more = [text for text in have if text not in want]
-            yield Difference(f"fields.{key}", _cut(want), _cut(more), extra=True, pattern=ADDED)
-
-
-def _set_difference(path: str, expected: frozenset[str], actual: frozenset[str]) -> Iterator[Difference]:
-    missing = expected - actual
-    if missing:
-        yield Difference(path, _cut(sorted(missing)), _cut(sorted(actual)), pattern=_of_members(MISSING, path, missing))
-
-
-def _set_extras(path: str, expected: frozenset[str], more: frozenset[str]) -> Iterator[Difference]:
-    if more:
-        found = _of_members(ADDED, path, more)
-        yield Difference(path, _cut(sorted(expected)), _cut(sorted(more)), extra=True, pattern=found)
-
-
 def _of_members(pattern: str, path: str, members: frozenset[str]) -> str:
     """The pattern of memberships names the kinds of container."""
     kinds = sorted({member.partition(":")[0] for member in members}) if path == "placements" else []
@@ -250,17 +290,6 @@ def _of_members(pattern: str, path: str, members: frozenset[str]) -> str:
 
 def _is_localized(*values: Value | None) -> bool:
     return any(isinstance(value, Localized) for value in values)
-
-
-def _rights_differences(draft: Draft, actual: Asset, precision: timedelta) -> Iterator[Difference]:
-    yield from _set_difference("groups", draft.rights.groups, actual.rights.groups)
-    sides = (draft.rights.restrictions, actual.rights.restrictions)
-    ours, theirs = (frozenset(f"{one.kind} {one.detail}".strip() for one in side) for side in sides)
-    yield from _set_difference("restrictions", ours, theirs)
-    for path, want, have in _dates(draft, actual):
-        if want is not None and date_differs(want, have, precision):
-            texts = instant_text(want), instant_text(have) if have else ""
-            yield Difference(path, *texts, pattern=pattern_of(texts[:1], [text for text in texts[1:] if text]))
 
 
 def date_differs(want: datetime | None, have: datetime | None, precision: timedelta) -> bool:
@@ -276,30 +305,11 @@ def date_is_extra(path: str, want: datetime | None, actual: Asset, defaults: Def
     return path != "release" or not is_arrival(have, actual, defaults.released)
 
 
-def _date_extras(draft: Draft, actual: Asset, written: Iterable[str], defaults: Defaults) -> Iterator[Difference]:
-    for path, want, have in _dates(draft, actual):
-        if have is not None and path in written and date_is_extra(path, want, actual, defaults):
-            yield Difference(path, "", instant_text(have), extra=True, pattern=ADDED)
-
-
 def is_arrival(moment: datetime, actual: Asset, until: datetime | None = None) -> bool:
     """Whether the service itself set this date when the asset was uploaded, such as that of its release. until: or
     later."""
     arrivals = [came for came in (actual.imported_at, actual.created_at) if came is not None]
     return any(abs(moment - came) < ARRIVAL or (until and came <= moment <= until) for came in arrivals)
-
-
-def _dates(draft: Draft, actual: Asset) -> tuple[tuple[str, datetime | None, datetime | None], ...]:
-    return (
-        ("release", draft.rights.release_at, actual.rights.release_at),
-        ("expiry", draft.rights.expires_at, actual.rights.expires_at),
-    )
-
-
-def _status_difference(want: str, actual: Asset) -> Iterator[Difference]:
-    if status_differs(want, actual):
-        have = actual.substatus or actual.status
-        yield Difference("status", want, have, pattern=f"{have} instead of {want}")
 
 
 def status_differs(want: str, actual: Asset) -> bool:
@@ -313,11 +323,6 @@ def statuses_between(statuses: Iterable[str], schema: Schema) -> frozenset[str]:
     known = {status.casefold() for status in statuses}
     passed = (schema.status_ways.get(way, ()) for way in permutations(known, 2))
     return frozenset(status.casefold() for each in passed for status in each)
-
-
-def _text_difference(path: str, want: str, have: str) -> Iterator[Difference]:
-    if want != have:
-        yield Difference(path, _cut([want]), _cut([have]), pattern=pattern_of([want], [have]))
 
 
 def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
@@ -376,25 +381,9 @@ def _is_for_everybody(context: RunContext, draft: Draft) -> bool:
     return context.target.audience(draft).groups is None
 
 
-def _places(placements: frozenset[Placement]) -> frozenset[str]:
-    return frozenset(f"{p.kind}:{p.text}" for p in placements)
-
-
 def _cut(texts: Sequence[str]) -> str:
     joined = "; ".join(texts)
     return joined if len(joined) <= 200 else joined[:197] + "…"
-
-
-def scope_of(crosswalk: Crosswalk) -> Scope:
-    """What a mapping writes."""
-    plan = crosswalk.plan
-    return Scope(
-        fields=frozenset(plan.fields),
-        containers=frozenset(kind for _, kind in plan.placements),
-        tags=plan.tags is not None,
-        groups=plan.groups is not None,
-        dates=frozenset(name for name, rule in (("release", plan.release), ("expiry", plan.expiry)) if rule),
-    )
 
 
 def defaults_of(context: RunContext, draft: Draft) -> Defaults:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dam_sync.engine.differences import defaults_of, differences, extras, scope_of, with_everybody, with_names
+from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.differences import with_everybody, with_names
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.files import file_facts
+from dam_sync.engine.read.facts import differing
 from dam_sync.engine.removals.parts import version_key
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import kept_values
@@ -29,10 +31,8 @@ NOWHERE: frozenset[Placement] = frozenset()
 def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
     """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
     more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
-    schema, limits = context.target_schema, context.target.limits
-    open_to = with_everybody(context, actual, draft)
-    found = differences(draft, open_to, schema, limits)
-    found += extras(draft, open_to, schema, scope_of(context.crosswalk), defaults_of(context, draft))
+    schema, open_to = context.target_schema, with_everybody(context, actual, draft)
+    found = differing(context, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
         if path.startswith(FIELDS):

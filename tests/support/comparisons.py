@@ -9,8 +9,10 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
-from dam_sync.engine.compare.expected import Expected, ExpectedFiles
-from dam_sync.engine.compare.facts import Scope, TargetFacts
+from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.expected import NOTHING_EXPECTED, Expected, ExpectedFiles
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
+from dam_sync.engine.differences import Difference, differences_of
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
@@ -78,6 +80,26 @@ def asset_of(draft: Draft, **changes: Any) -> Asset:
         imported_at=LONG_AGO,
     )
     return replace(made, **changes)
+
+
+def differing(
+    draft: Draft,
+    seen: Asset,
+    schema: Schema,
+    scope: Scope = SCOPE,
+    *,
+    groups: frozenset[str] = frozenset(),
+    precision: timedelta = timedelta(0),
+    now: datetime = NOW,
+) -> list[Difference]:
+    """Where an asset is not as a draft says, then what it has in addition. groups: those that the target gives by
+    itself; every group of a draft is one of a few people."""
+
+    def audience(draft: Draft) -> Audience:
+        return Audience(groups=draft.rights.groups or groups)
+
+    about = TargetFacts(schema, ABLE, precision, audience, now, Members.ALL)
+    return differences_of(compare(NOTHING_EXPECTED, seen, about, scope, draft), draft, seen, schema)
 
 
 def folder(name: str) -> Placement:

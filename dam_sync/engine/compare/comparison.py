@@ -34,13 +34,14 @@ class Delta:
 class PartComparison:
     """What a comparison says of one part. same: the target has what is wanted, or what it gives by itself where nothing
     is; allowed: it has what it may have if nobody but this job wrote; due: some state that it may have differs from
-    what is wanted. foreign: what others did."""
+    what is wanted. foreign: what others did; view: the part as every side has it, None for files."""
 
     path: str
     same: bool
     allowed: bool
     due: bool
     foreign: Delta = Delta()
+    view: PartView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def compare(
     """Compare what is wanted, what the target may hold, and what it has. seen: with the names that terms and containers
     have for this job. Without any state, nothing counts as changed by others. Pure; repeatable."""
     sides = Sides(expected, seen, facts, scope, wanted)
-    parts = [_compared(view) for view in sides.views()] if expected.states else []
+    parts = [_compared(view) for view in sides.views()] if sides.drafts else []
     parts += _files(expected, seen)
     return Comparison({part.path: part for part in parts})
 
@@ -74,7 +75,7 @@ def _compared(view: PartView) -> PartComparison:
     delta = _foreign(view)
     same = view.wanted is not None and _is_same(view.wanted, view)
     due = view.wanted is not None and any(state is not None and state != view.wanted for state in view.states)
-    return PartComparison(view.path, same, delta.empty, due, delta)
+    return PartComparison(view.path, same, delta.empty, due, delta, view)
 
 
 def _is_same(wanted: Atoms, view: PartView) -> bool:
@@ -92,7 +93,7 @@ def _foreign(view: PartView) -> Delta:
     """Each atom has to be an atom of one of the states: then the part is one of them, or between several, as an attempt
     that was killed leaves it."""
     states = [state for state in view.states if state is not None]
-    if len(states) < len(view.states):
+    if len(states) < len(view.states) or view.fixed or not states:
         return Delta()
     own = view.passing | (view.given if NOTHING in states else frozenset())
     missing, added, other = set[Hashable](), set[Hashable](), set[Hashable]()

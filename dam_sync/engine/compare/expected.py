@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
 from dam_sync.model.asset import Draft, FileRef
 
@@ -62,3 +63,7 @@ class Expected:
     def hides(self) -> bool:
         """Whether an attempt may have taken the release date away while it changed several parts of the rights."""
         return any(state.rights != self.states[0].rights for state in self.states)
+
+
+NOTHING_EXPECTED: Final = Expected((), ExpectedFiles(known=False))
+"""For a comparison with what is wanted alone."""

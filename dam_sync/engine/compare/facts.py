@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum, auto
 
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft
@@ -42,17 +43,26 @@ def scope_of(crosswalk: Crosswalk) -> Scope:
     )
 
 
+class Members(Enum):
+    """What an asset says of containers that list their members: nothing, which ones it is in besides, because some may
+    be missing, or all of them."""
+
+    UNREAD = auto()
+    MORE = auto()
+    ALL = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """audience: who sees an asset of a draft. now: the earliest that it may be. members: whether the containers that
-    list their members were read for the asset; only further ones are compared then, and otherwise none of them."""
+    """audience: who sees an asset of a draft. now: the earliest that it may be. members: of containers that list their
+    members, which are compared."""
 
     schema: Schema
     capabilities: Capabilities
     precision: timedelta
     audience: Callable[[Draft], Audience]
     now: datetime
-    members: bool = False
+    members: Members = Members.UNREAD
 
     def is_for_everybody(self, draft: Draft) -> bool:
         """Whether the groups of a draft, once written, let everybody in who can use the tenant."""

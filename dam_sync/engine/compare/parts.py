@@ -18,13 +18,14 @@ from dam_sync.engine.compare.atoms import (
     tag_key,
 )
 from dam_sync.engine.compare.expected import Expected, Stage
-from dam_sync.engine.compare.facts import Scope, TargetFacts, date_of, given_value, is_seen_by_nobody
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, date_of, given_value, is_seen_by_nobody
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
 from dam_sync.model.schema import Field, Schema
 
 EVERYBODY: Final = "everybody"
+EQUAL: Final[Atoms] = {WHOLE: "equal"}
 TAGS, GROUPS, RESTRICTIONS, STATUS, FILENAME = "tags", "groups", "restrictions", "status", "filename"
 SECOND: Final = 1.0
 
@@ -34,7 +35,8 @@ class PartView:
     """One part. states: of each state that the target may hold, None where a state says nothing of it and allows
     anything; wanted: None where nothing is wanted; now: at the target. given: atoms that the target may have given by
     itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way.
-    more: only further atoms count; less: only missing ones."""
+    lacking: whether it may be missing for a time; more: only further atoms count; less: only missing ones; fixed: no
+    call changes it of an asset that exists, so that others changed nothing either."""
 
     path: str
     states: tuple[Atoms | None, ...]
@@ -42,9 +44,10 @@ class PartView:
     wanted: Atoms | None = None
     given: frozenset[tuple[Hashable, Hashable]] = frozenset()
     passing: frozenset[tuple[Hashable, Hashable]] = frozenset()
-    lacking: bool = False  # whether it may be missing for a time
+    lacking: bool = False
     more: bool = False
     less: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ class Sides:
 
     def _field(self, key: str, field: Field) -> PartView:
         held = self.seen.fields.get(key)
+        if all(draft.fields.get(key) == held for draft in self.drafts):  # most are equal as they are
+            return self._view(f"{FIELDS}{key}", [EQUAL] * len(self.drafts), EQUAL)
         own = None if held is None else given_value(held, self.seen)
         values = [draft.fields.get(key) for draft in self.drafts]
         *sides, now, given = atoms_of_fields([*values, held, own], field, self.facts.schema)
@@ -118,12 +123,12 @@ class Sides:
     def _filename(self) -> Iterator[PartView]:
         """An asset without a file has no name, for which some services invent one; a target that cannot rename has the
         name that the file came with."""
-        able, complete = self.facts.capabilities, self.expected.stage is Stage.COMPLETE
-        if self.seen.file is None or not able.writes(Feature.FILENAME) or not complete:
+        if self.seen.file is None or self.expected.stage is not Stage.COMPLETE:
             return
         sides = [single(draft.filename) or None for draft in self.drafts]
         passing = frozenset((WHOLE, name) for name in self.expected.names)
-        yield replace(self._view(FILENAME, sides, single(self.seen.filename)), passing=passing)
+        view = self._view(FILENAME, sides, single(self.seen.filename))
+        yield replace(view, passing=passing, fixed=not self.facts.capabilities.writes(Feature.FILENAME))
 
     # -- sets -----------------------------------------------------------------------------------------------------
 
@@ -142,9 +147,10 @@ class Sides:
         for kind in sorted(kinds):
             how = able.membership(kind)
             apart = how is MembershipWrite.IN_BULK and Operation.MEMBERS in able
-            if how is MembershipWrite.AT_CREATION or (apart and not self.facts.members):
+            if apart and self.facts.members is Members.UNREAD:
                 continue
-            yield replace(self._places(kind), more=apart)
+            more = apart and self.facts.members is Members.MORE
+            yield replace(self._places(kind), more=more, fixed=how is MembershipWrite.AT_CREATION)
 
     def _places(self, kind: str) -> PartView:
         schema = self.facts.schema

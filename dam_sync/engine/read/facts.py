@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dam_sync.engine.compare.comparison import Comparison, compare
-from dam_sync.engine.compare.expected import Expected
-from dam_sync.engine.compare.facts import TargetFacts, scope_of
+from dam_sync.engine.compare.expected import NOTHING_EXPECTED, Expected
+from dam_sync.engine.compare.facts import Members, TargetFacts, scope_of
+from dam_sync.engine.differences import Difference, differences_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 
 
-def facts_of(context: RunContext, *, members: bool = False) -> TargetFacts:
-    """members: whether the asset has the containers that were read by their members, too."""
+def facts_of(context: RunContext, *, members: Members = Members.UNREAD) -> TargetFacts:
+    """Of the target of a run. members: what is known of the containers that list their members."""
     return TargetFacts(
         schema=context.target_schema,
         capabilities=context.target.capabilities,
@@ -22,9 +23,21 @@ def facts_of(context: RunContext, *, members: bool = False) -> TargetFacts:
 
 
 def compared(
-    context: RunContext, expected: Expected, actual: Asset, *, wanted: Draft | None = None, members: bool = False
+    context: RunContext,
+    expected: Expected,
+    actual: Asset,
+    *,
+    wanted: Draft | None = None,
+    members: Members = Members.UNREAD,
 ) -> Comparison:
     """The comparison of an asset of the target as it was read: with the names that drafts have for its terms and
-    containers. members: see `facts_of`."""
+    containers."""
     seen = context.counterparts.as_known(actual, context.target_schema)
     return compare(expected, seen, facts_of(context, members=members), scope_of(context.crosswalk), wanted)
+
+
+def differing(context: RunContext, draft: Draft, seen: Asset, *, members: Members = Members.ALL) -> list[Difference]:
+    """Where an asset of the target is not as a draft says, then what it has in addition. seen: with the names that the
+    draft has for terms and containers."""
+    found = compare(NOTHING_EXPECTED, seen, facts_of(context, members=members), scope_of(context.crosswalk), draft)
+    return differences_of(found, draft, seen, context.target_schema)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine import operations
+from dam_sync.engine.compare.facts import Members
 from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
 from dam_sync.engine.recovery.intents import recorded_intents
@@ -91,7 +92,7 @@ class TargetTrash:
         without a draft for an asset that was not completed; complete: whether its create was."""
         seen = await with_members(self.context, actual)
         expected = expected_of(self.context, link, intents, complete=complete)
-        changed = compared(self.context, expected, seen, members=True).foreign
+        changed = compared(self.context, expected, seen, members=Members.MORE).foreign
         if await added_relations(self.context, actual, link, besides):
             changed.append(RELATIONS)
         return changed

@@ -13,18 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
+from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.decide import fixed_among, kept_versions
-from dam_sync.engine.differences import (
-    Difference,
-    Scope,
-    defaults_of,
-    differences,
-    extras,
-    hidden_instead,
-    scope_of,
-    with_everybody,
-    with_unsure,
-)
+from dam_sync.engine.differences import Difference, hidden_instead, with_everybody, with_unsure
 from dam_sync.engine.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.evidence import FileCheck
 from dam_sync.engine.filenames import names_beside
@@ -32,6 +23,7 @@ from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.probation import still_deletable, watch_probation
+from dam_sync.engine.read.facts import differing
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
 from dam_sync.engine.renames.counterparts import Counterparts
@@ -402,11 +394,8 @@ class Verifier:
             actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_schema)
         found += seen_though_closed(context, draft, actual)
         found += [] if draft.closed else hidden_instead(context, actual, draft)
-        actual = with_everybody(context, actual, draft, hidden=True)
-        found += differences(draft, actual, context.target_schema, context.target.limits)
-        if context.policy.extras != "ignore":
-            defaults = defaults_of(context, draft)
-            found += extras(draft, actual, context.target_schema, self.scope, defaults)
+        actual, more = with_everybody(context, actual, draft, hidden=True), context.policy.extras != "ignore"
+        found += [one for one in differing(context, draft, actual) if more or not one.extra]
         files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())

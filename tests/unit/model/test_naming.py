@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.differences import Defaults, Scope, differences, extras
+from dam_sync.engine.compare.facts import Scope
 from dam_sync.engine.target_containers import TargetContainers
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.naming import Naming
-from dam_sync.services.e_profiles.facts import LIMITS, NAMING
+from dam_sync.services.e_profiles.facts import NAMING
+from tests.support.comparisons import differing
 from tests.support.mapping.tenant_schemas import LEAST, TARGET, compiled
 
 NAMED = replace(TARGET, naming=NAMING)
@@ -108,9 +109,8 @@ def test_a_container_that_people_called_otherwise_is_the_same() -> None:
     there = replace(asset(), placements=frozenset({Placement("category", ("Press", "50%"))}))
     draft = Draft(None, "a.jpg", placements=frozenset({Placement("category", ("Press", "50％"))}))
     scope = Scope(containers=frozenset({"category"}))
-    assert differences(draft, there, NAMED, LIMITS) == []
-    assert extras(draft, there, NAMED, scope, Defaults()) == []
-    assert differences(draft, there, TARGET, LIMITS)
+    assert differing(draft, there, NAMED, scope) == []
+    assert differing(draft, there, TARGET, scope)
 
 
 class Target:
