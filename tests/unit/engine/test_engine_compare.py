@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.engine.compare.facts import Scope
 from dam_sync.engine.differences import foreign_edits
-from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Revision, Rights
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
@@ -106,7 +106,8 @@ def test_every_kind_of_difference_is_named() -> None:
         placements=frozenset({Placement("category", ("A",))}),
         rights=Rights(when, when, frozenset({"public"})),
     )
-    found = paths(wanted, asset(rights=Rights(when + timedelta(minutes=1), None, frozenset())))
+    there = asset(rights=Rights(when + timedelta(minutes=1), None, frozenset()), versions=(FileRef("1", "a.jpg"),))
+    found = paths(wanted, there)
     expected = [
         "filename",
         "status",

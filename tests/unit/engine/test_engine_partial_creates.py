@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,11 +13,15 @@ from dam_sync.engine.recovery.partial_creates import (
     abort_orphaned_uploads,
     trash_partial_create,
 )
+from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.run_context import RunContext, Tallies
-from dam_sync.model.asset import Asset, AssetId, Marker, Patch, Revision
+from dam_sync.model.asset import Asset, AssetId, Draft, Marker, Patch, Revision
+from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import NotFound
+from dam_sync.model.limits import Limits
 from dam_sync.model.ports import IsReferenced, Journal
+from dam_sync.model.schema import Schema
 from dam_sync.store.rows import Work
 from tests.support.state.memory_journal import Crash, MemoryJournal
 
@@ -29,12 +34,16 @@ class Target:
 
     half: str = ""
     capabilities: Capabilities = ABLE
+    limits: Limits = field(default_factory=Limits)
     story: list[str] = field(default_factory=list)
     open: int = 0
 
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         self.story.append("look")
         return AssetId(self.half) if self.half else None
+
+    def audience(self, draft: Draft) -> Audience:
+        return Audience()
 
     async def fetch(self, asset: AssetId) -> Asset:
         return Asset(asset, Revision("1"))
@@ -56,7 +65,12 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
     async def trashed(assets: list[str]) -> dict[str, str]:
         return {}
 
-    store = SimpleNamespace(journal=lambda work, run: journal, links=links, trashed=trashed, is_recorded=None)
+    async def none_of(assets: list[str]) -> dict[str, str]:
+        return {}
+
+    store = SimpleNamespace(
+        journal=lambda work, run: journal, links=links, trashed=trashed, is_recorded=None, members_of=none_of
+    )
     made: Any = SimpleNamespace(
         target=target,
         store=store,
@@ -65,7 +79,10 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
         options=SimpleNamespace(only=frozenset()),
     )
     made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
-    made.crosswalk, made.dry = SimpleNamespace(marker="key"), dry
+    plan = SimpleNamespace(fields={}, placements=(), tags=None, groups=None, release=None, expiry=None)
+    made.crosswalk, made.dry = SimpleNamespace(marker="key", plan=plan), dry
+    made.target_schema, made.counterparts = Schema({}), Counterparts()
+    made.time = SimpleNamespace(earliest=lambda: datetime(2026, 1, 5, tzinfo=UTC))
     return cast("RunContext", made)
 
 
