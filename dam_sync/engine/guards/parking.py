@@ -32,7 +32,9 @@ class ParkingMonitor:
         the same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
-        if outcome.cause.startswith(EXPOSURE) or outcome.cause in (missing.CAUSE, work.parked_for):
+        if outcome.action == "parked" and (
+            outcome.cause.startswith(EXPOSURE) or outcome.cause in (missing.CAUSE, work.parked_for)
+        ):
             return
         self.cause = self.cause or outcome.cause
         self.over = outcome.action != "parked" or outcome.cause != self.cause

@@ -66,3 +66,13 @@ def test_assets_that_an_earlier_run_parked_count_only_for_another_cause() -> Non
         watching.watch(work, Outcome("parked", "another"), ())
     with pytest.raises(SafetyStop):
         watching.watch(works[FIRST], Outcome("parked", "another"), ())
+
+
+def test_after_an_asset_that_was_written_the_guard_is_over() -> None:
+    """One asset got through, so that the failure is none of everything."""
+    for action in ("created", "updated"):
+        watching = monitor()
+        watching.watch(Work(0, AssetId("s0"), "1"), Outcome(action), ())
+        for number in range(1, 2 * FIRST):
+            park(watching, number, "value refused")
+        assert not watching.tripped
