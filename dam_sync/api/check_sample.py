@@ -12,6 +12,7 @@ from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import MappingError
+from dam_sync.model.parking import Cause, MappingCause, ParkReason
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted, the_first
 
@@ -43,8 +44,8 @@ async def about_assets(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Che
         yield _dropped_result(found)
 
 
-def _is_mapped(cause: str) -> bool:
-    return cause.startswith("mapping ")
+def _is_mapped(cause: Cause) -> bool:
+    return isinstance(cause, MappingCause) or cause is ParkReason.SELECT
 
 
 def _preview_result(found: Preview) -> CheckResult:

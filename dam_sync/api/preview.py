@@ -21,6 +21,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
+from dam_sync.model.parking import Cause
 from dam_sync.model.service import Service
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -39,11 +40,11 @@ class Preview:
 
     taken: int = 0
     left_out: int = 0
-    causes: Counter[str] = field(default_factory=Counter)
+    causes: Counter[Cause] = field(default_factory=Counter)
     set_aside: Counter[str] = field(default_factory=Counter)
     held: list[HeldBack] = field(default_factory=list)
-    examples: dict[str, str] = field(default_factory=dict)
-    hints: dict[str, str] = field(default_factory=dict)
+    examples: dict[Cause | str, str] = field(default_factory=dict)
+    hints: dict[Cause, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     detail: dict[tuple[str, str], str] = field(default_factory=dict)
     unread: Counter[str] = field(default_factory=Counter)
@@ -55,6 +56,7 @@ class Preview:
 
     def note_parked(self, asset: Asset, parked: Outcome) -> None:
         """Count an asset that would be parked."""
+        assert parked.cause is not None
         self.causes[parked.cause] += 1
         self.hints.setdefault(parked.cause, parked.hint)
         self.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")

@@ -156,7 +156,7 @@ class TargetWriter:
     async def _parked(self, item: DraftedAsset, link: LinkRow, settlement: Settlement) -> Outcome:
         """Set aside for its conflicts; hidden if it must not be seen."""
         outcome = settlement.parked(link)
-        log.warning("asset.parked", asset=link.source, cause=outcome.cause, message=outcome.message)
+        log.warning("asset.parked", asset=link.source, cause=str(outcome.cause), message=outcome.message)
         return await self.hidden(outcome, item.work, link) if item.drafted.draft.closed else outcome
 
     async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:

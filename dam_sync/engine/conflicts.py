@@ -18,6 +18,7 @@ from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import CONFLICT, FILE, RIGHTS, ConflictPolicy, ConflictRules, Take
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -29,7 +30,6 @@ UNDATED = "{} gives no modification date"
 SAME_TIME = "both were modified at about the same time"
 EXCLUSIVE = "the two changes exclude each other"
 CHANGED = "changed at the source, and at the target no longer what this job wrote"
-HINT = "`conflicts JOB` shows both sides and takes a decision"
 SettledKey: TypeAlias = tuple[str, str, str]
 """Path, result and policy of a settled conflict."""
 TAKES = {ConflictPolicy.SOURCE: Take.SOURCE, ConflictPolicy.TARGET: Take.TARGET}
@@ -87,9 +87,9 @@ class Settlement:
         reasons = sorted({one.why for one in self.open if one.why})
         return Outcome(
             action="parked",
-            cause=CONFLICT,
+            cause=ParkReason.CONFLICT,
             message=f"{CHANGED}: {paths}" + "".join(f"; {why}" for why in reasons),
-            hint=HINT,
+            hint=ParkReason.CONFLICT.to_do,
             losses=[{"path": CONFLICT, "rule": one.loss.rule, "detail": ""} for one in self.open],
             conflicts=tuple(_row(link, one) for one in self.settled if one.take is Take.NONE or one.by == DECISION),
         )

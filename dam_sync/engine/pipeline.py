@@ -243,7 +243,7 @@ class Pipeline:
                 await self._release(work)
                 return None
             case ParkAsset(outcome, counts=True):
-                log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
+                log.warning("asset.parked", asset=work.asset, cause=str(error.cause), message=error.message)
                 return Concluded(work, outcome, failed.asset)
             case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
                 self._drop(work)

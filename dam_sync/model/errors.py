@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from dam_sync.model.diagnostic import Diagnostic
+from dam_sync.model.parking import ParkCause, ParkReason, cause_of_error
 
 DAILY_BUDGET, MONTHLY_ALLOWANCE = "calls_per_day", "calls_per_month"  # codes of StopRequested: used up
 MAX_CALLS = "max_calls"  # the code of one that reached the bound of the run
@@ -56,9 +57,9 @@ class DamSyncError(Exception):
         return self
 
     @property
-    def cause(self) -> str:
-        """One or two words by which parked assets are grouped."""
-        return self.code or type(self).__name__
+    def cause(self) -> ParkCause:
+        """What assets are grouped by that are parked for it."""
+        return cause_of_error(self.code, type(self).__name__)
 
     def __str__(self) -> str:
         where = [part for part in (self.service, self.operation) if part]
@@ -75,7 +76,7 @@ class DamSyncError(Exception):
             "service": self.service,
             "operation": self.operation,
             "asset": self.asset,
-            "code": self.code,
+            "code": str(self.code),
             "hint": self.hint,
             **({"public": self.public} if self.public else {}),
         }
@@ -208,13 +209,13 @@ class Rejected(DamSyncError):
 
     disposition = Disposition.PARK
     exit_code = 4
-    default_hint = "fix what the message names, then run `errors JOB --retry` and `run JOB`"
+    default_hint = ParkReason.REJECTED.to_do
 
 
 class NotFound(Rejected):
     """The asset or container does not exist, or is not visible to this credential."""
 
-    default_hint = "check that it exists and is visible to this credential, then run `errors JOB --retry` and `run JOB`"
+    default_hint = ParkReason.NOT_FOUND.to_do
 
 
 class Conflict(Rejected):
@@ -228,7 +229,7 @@ class TooLarge(Rejected):
 class InvalidValue(Rejected):
     """The service does not accept a value."""
 
-    default_hint = "change the value at the source or its line in the mapping file, then run `errors JOB --retry`"
+    default_hint = ParkReason.INVALID_VALUE.to_do
 
 
 class Unsupported(Rejected):
@@ -238,10 +239,7 @@ class Unsupported(Rejected):
 class Uncertain(Rejected):
     """The outcome of a write is unknown; the write is never blindly repeated."""
 
-    default_hint = (
-        "look for the asset at the target by name and date, then let the next run try it again: "
-        "`errors JOB --cause Uncertain --retry`"
-    )
+    default_hint = ParkReason.UNCERTAIN.to_do
 
 
 class IntegrityError(DamSyncError):
@@ -250,16 +248,16 @@ class IntegrityError(DamSyncError):
     disposition = Disposition.PARK
     exit_code = 4
     passing = True
-    default_hint = "if it happens again, check the file at the source"
+    default_hint = ParkReason.INTEGRITY.to_do
 
 
 class FileReplaced(IntegrityError):
     """No version of a file could be read as a whole: it was replaced each time while it was read, or nothing showed
     that its parts are of the same version."""
 
-    default_hint = "run the same command again when nobody replaces the file, and the connection holds"
+    default_hint = ParkReason.REPLACED.to_do
 
-    def __init__(self, message: str, *, code: str = "replaced", **context: str) -> None:
+    def __init__(self, message: str, *, code: str = ParkReason.REPLACED, **context: str) -> None:
         super().__init__(message, code=code, **context)
 
 
@@ -275,7 +273,7 @@ class TruncatedListing(IntegrityError):
 
     disposition = Disposition.STOP
     exit_code = 6
-    default_hint = "run the same command again; if it happens again, the index of the service is incomplete"
+    default_hint = ParkReason.TRUNCATED_LISTING.to_do
 
 
 class DiskFull(DamSyncError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dam_sync.model.exposure import EXPOSURE, HIDING, REFUSED
+from dam_sync.model.exposure import HIDING, REFUSED
+from dam_sync.model.parking import ExposureCause, park_cause
 from dam_sync.model.wording import agreed, bytes_text, counted
 from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
@@ -64,7 +65,7 @@ def _parked(report: Report) -> Iterator[ReportedRisk]:
     """One line for each reason; assets that are set aside because more people would see them have lines already."""
     reasons: Counter[str] = Counter()
     for row in report.parked:
-        if not row["cause"].startswith(EXPOSURE):
+        if not isinstance(park_cause(row["cause"]), ExposureCause):
             reasons[row.get("text") or row["cause"]] += row["count"]
     one, several = ("asset is", "assets are") if not report.is_plan else ("asset would be", "assets would be")
     for reason, number in reasons.most_common(SHOWN):

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, delete, false, func, insert, or_, select, update
 
 from dam_sync.model.asset import AssetId
+from dam_sync.model.parking import ParkCause, stored_texts
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.links import link_of, write_link
 from dam_sync.store.rows import Deletion, Sighting, TrashedLink
@@ -87,11 +88,12 @@ class DeletionRepository(Repository):
         if await self._read(lambda c: c.execute(select(DELETION.c.source).limit(1)).first()) is not None:
             await self._write(lambda c: c.execute(delete(DELETION)) and None)
 
-    async def deletions(self, after: str = "", at_most: int = 500, without: str = "") -> list[Deletion]:
+    async def deletions(self, after: str = "", at_most: int = 500, without: ParkCause | None = None) -> list[Deletion]:
         """A page of them in the order of source ids, without those that are parked for the cause `without`."""
         chosen = _GONE.where(DELETION.c.source > after)
-        if without:
-            parked = select(WORK.c.asset).where(WORK.c.action == "parked", WORK.c.cause == without)
+        if without is not None:
+            named = WORK.c.cause.in_(stored_texts(without))
+            parked = select(WORK.c.asset).where(WORK.c.action == "parked", named)
             chosen = chosen.where(DELETION.c.source.not_in(parked))
         chosen = chosen.order_by(DELETION.c.source).limit(at_most)
         return await self._read(lambda c: [_deletion(row) for row in c.execute(chosen)])

@@ -12,6 +12,7 @@ from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.journal_names import of_owner
+from dam_sync.model.parking import Cause, cause_of_row
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.journal import ASSET_SCOPE
@@ -72,7 +73,7 @@ class LastOutcome:
     run: int
     listed_run: int
     revision: str
-    cause: str
+    cause: Cause | None
     operation: str
     message: str
     hint: str
@@ -210,7 +211,7 @@ def _last(row: Any) -> LastOutcome:
         run=row.run,
         listed_run=row.listed_run,
         revision=row.revision,
-        cause=row.cause,
+        cause=cause_of_row(row.cause, parked=row.action == "parked"),
         operation=row.operation,
         message=row.message,
         hint=row.hint,

@@ -266,7 +266,7 @@ async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlS
     told = [(row.asset, row.cause, row.message) for row in await store.refused(limit=9)]
     assert told == [("a", "membership refused", "no room"), ("a", "relation refused", "a circle")]
     assert await store.refused(limit=9, offset=1) == (await store.refused(limit=9))[1:]
-    assert [(row[0], row[3], row[4]) for row in await store.refused_causes()] == [
+    assert [(row.cause, row.count, row.example) for row in await store.refused_causes()] == [
         ("membership refused", 1, "a: no room"),
         ("relation refused", 1, "a: a circle"),
     ]

@@ -12,6 +12,7 @@ from dam_sync.http.redaction import redact
 from dam_sync.mapping.coverage import ON_PURPOSE
 from dam_sync.mapping.rules import WHEN
 from dam_sync.model.account import BY_DEFAULT, DROPPED, EMPTY, FILLED, OUTCOMES, READ, Account, AccountKey, imbalances
+from dam_sync.model.parking import Cause, ParkReason
 from dam_sync.report.loss_words import in_words, rule_in_words
 from dam_sync.report.parts import Collision, Collisions, FieldAccount, FileProblem, LossLine, Omission, Reason
 from dam_sync.store.rows import WorkRecord
@@ -19,7 +20,10 @@ from dam_sync.store.store import SqlStore
 
 EXAMPLES = 3
 COLLISIONS = 100  # shown at most; all are in the CSV file
-OF_FILES = {"TooLarge": "too large", "Unsupported": "not supported", "InvalidFile": "not supported"}
+OF_FILES: Mapping[Cause | None, str] = {
+    ParkReason.TOO_LARGE: "too large",
+    ParkReason.UNSUPPORTED: "not supported",
+}
 ALIASES = {"release": "release_at", "expiry": "expires_at"}
 """What losses call some paths of accounts."""
 LossKey: TypeAlias = tuple[str, str]

@@ -38,6 +38,7 @@ from dam_sync.model.exposure import (
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.parking import ExposureCause
 from dam_sync.model.safe_text import visible
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
@@ -133,7 +134,7 @@ class ExposureGate:
             hint = f"hide it at the target by hand, or {hint}"
         return Outcome(
             action="parked",
-            cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",
+            cause=ExposureCause(tuple(rules)),
             message=message,
             hint=hint,
             losses=[_held(one, case, limited=limited) for one in refused],
@@ -239,7 +240,8 @@ def hides_existing(target: Service) -> bool:
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
-    if release is None or release <= context.time.earliest() or ExposureRule.UNRELEASED.value not in parked.cause:
+    unreleased = isinstance(parked.cause, ExposureCause) and ExposureRule.UNRELEASED in parked.cause.rules
+    if release is None or release <= context.time.earliest() or not unreleased:
         return
     known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -256,7 +258,7 @@ async def retry_exposed(context: RunContext) -> None:
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
     come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
-        causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
+        causes = [row.cause for row in await store.parked_causes() if isinstance(row.cause, ExposureCause)]
         if causes:
             await store.unpark(causes)
     if before != now:

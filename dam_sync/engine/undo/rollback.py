@@ -167,7 +167,7 @@ class Rollback:
                 try:
                     await trash_partial_create(context, Work(0, asset, "", begun=True))
                 except Conflict as error:
-                    self.listed.add_obstacles((Obstacle("created assets", error.cause),), asset, "")
+                    self.listed.add_obstacles((Obstacle("created assets", str(error.cause)),), asset, "")
                 self._refuse_stopped()
         if context.tallies.partial_creates_trashed:
             self.counts[INCOMPLETE] = context.tallies.partial_creates_trashed
