@@ -15,7 +15,7 @@ from dam_sync.engine.run_context import Deadline, RunContext
 from dam_sync.engine.waves import NO_WAVE, WaveRun
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.model.errors import ConfigError, SafetyStop, StopKind
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.report import Report
 from dam_sync.store.note_keys import (
@@ -230,7 +230,7 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
         left = (freeze.ends - context.time.latest()).total_seconds()
         ends = context.clock.monotonic() + left
         if context.deadline is None or ends < context.deadline.at:
-            context.deadline = Deadline(ends, END_OF_FREEZE.format(name))
+            context.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)
 
 
 async def wave_run_of(name: str, opened: ConnectedJob) -> WaveRun:

@@ -117,7 +117,7 @@ async def _phases(context: RunContext) -> None:
             await context.store.retry_causes([pipeline.parking.tripped])
     await end_shared(context)
     if context.wave is not None and (passed := context.passed_deadline) is not None:
-        context.stop.stop(passed.reason)
+        context.stop.stop(passed.reason, passed.kind)
     context.refuse_stopped()
     await context.enter("writing memberships and relations")
     await keep_terms(context, terms)

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Self
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.parking import ParkCause, ParkReason, cause_of_error
 
-DAILY_BUDGET, MONTHLY_ALLOWANCE = "calls_per_day", "calls_per_month"  # codes of StopRequested: used up
-MAX_CALLS = "max_calls"  # the code of one that reached the bound of the run
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # file system errors that mean a full disk
 
 
@@ -22,6 +20,25 @@ class Disposition(StrEnum):
     RETRY = "retry"  # the same work again, later
     RESTART = "restart"  # discard the journal of this work, then start over
     PARK = "park"  # this asset is set aside with its reason; the run continues
+
+
+class StopKind(StrEnum):
+    """Why a call stops before it is complete."""
+
+    ASKED = "asked"  # by whoever called
+    SIGNAL = "signal"
+    ASSETS = "assets"  # as many as were to be taken were begun
+    DURATION = "duration"
+    FREEZE = "freeze"  # the freeze window of the wave ended
+    HOURS = "hours"  # those of a job that is watched ended
+    ENDING = "ending"  # `watch` ends
+    DAILY_BUDGET = "calls_per_day"  # used up
+    MONTHLY_ALLOWANCE = "calls_per_month"  # used up
+    MAX_CALLS = "max_calls"  # of the run, used up
+
+
+OF_CALLS = frozenset({StopKind.DAILY_BUDGET, StopKind.MONTHLY_ALLOWANCE, StopKind.MAX_CALLS})
+"""No call is left. The code of such an error names the budget."""
 
 
 class DamSyncError(Exception):
@@ -286,12 +303,17 @@ class DiskFull(DamSyncError):
 class StopRequested(DamSyncError):
     """A limit set by the operator was reached.
 
-    report: of what a run did until then, if it stopped after the number of assets that was asked for.
+    kind: which one, or what else asked to stop. report: of what a run did until then, if it stopped after the number of
+    assets that was asked for.
     """
 
     of_run = True
     exit_code = 8
     report: Any = None
+
+    def __init__(self, message: str, *, kind: StopKind = StopKind.ASKED, **context: str) -> None:
+        super().__init__(message, code=str(kind) if kind in OF_CALLS else "", **context)
+        self.kind = kind
 
 
 def first_cause(several: BaseException) -> BaseException:

@@ -26,7 +26,7 @@ from dam_sync.engine.undo.names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import Conflict, DamSyncError, StopRequested
+from dam_sync.model.errors import Conflict, DamSyncError
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -142,7 +142,7 @@ class Rollback:
 
     def _refuse_stopped(self) -> None:
         if self.context.stop.reason:
-            raise StopRequested(self.context.stop.reason, hint="run the same command again to continue")
+            raise self.context.stop.error("run the same command again to continue")
 
     def _count(self, written: WrittenAsset, done: UndoneAsset) -> None:
         if done.fate:

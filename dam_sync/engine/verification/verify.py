@@ -56,7 +56,7 @@ from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.name_bounds import within_bounds
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
@@ -246,7 +246,7 @@ class Verifier:
     def _raise_if_stopped(self) -> None:
         """Raises StopRequested if the operator asked to stop."""
         if self.context.stop.reason:
-            raise StopRequested(self.context.stop.reason, hint="run the same command again; it compares from the start")
+            raise self.context.stop.error("run the same command again; it compares from the start")
 
     async def load_terms(self) -> None:
         """Read the vocabularies of the target that the mapping uses."""
