@@ -14,20 +14,22 @@ from dam_sync.engine.guards.exposure import ExposureGate, held_back_of
 from dam_sync.engine.guards.remedies import HeldBack
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
-from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import Cause
 from dam_sync.model.service import Service
 from dam_sync.store.rows import LinkRow, Outcome
 
 LinksOf: TypeAlias = Callable[[Sequence[AssetId]], Awaitable[Mapping[AssetId, LinkRow]]]
 """The links of those of these source assets that have one."""
-MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENGTH, CLOSED, KIND})
+MISFITS = frozenset(
+    {"date", "datetime", "number", "flag", "place", "rows", LossRule.LENGTH, LossRule.CLOSED, LossRule.KIND}
+)
 """Rules that drop a value because it does not fit, and not because the mapping has another use for it."""
 
 

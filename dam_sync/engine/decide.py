@@ -13,6 +13,7 @@ from dam_sync.model.codec import draft_to_json, placements_from_json, placements
 from dam_sync.model.conflict import FILE, PLACEMENTS, ConflictRules
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.exposure import NOTHING_WAIVED, Waivers
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ParkCause, ParkReason
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
@@ -20,7 +21,6 @@ from dam_sync.store.rows import LEFT, LinkRow
 
 REPAIR = "repair"  # a policy of drift
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
-FIXED, BEHIND = "fixed", "behind the current one"
 """Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
 
 
@@ -179,9 +179,9 @@ def possible(
     moved = patch.placements_add | patch.placements_remove
     stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
     paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
-    losses = [Loss(path, FIXED, "an asset stays where it was created") for path in paths]
+    losses = [Loss(path, LossRule.FIXED, "an asset stays where it was created") for path in paths]
     if patch.filename is not None and is_fixed("filename", target):
-        losses.append(Loss("filename", FIXED, "the target cannot rename assets"))
+        losses.append(Loss("filename", LossRule.FIXED, "the target cannot rename assets"))
         patch = replace(patch, filename=None)
     patch = replace(
         patch,
@@ -262,4 +262,4 @@ def _version_losses(keys: Sequence[str], link: LinkRow) -> tuple[Loss, ...]:
     """Those that were not reported before."""
     number = len(frozenset(keys).difference(link.kept.get(VERSIONS) or ()))
     text = f"{number}: the target takes new versions only after its current one"
-    return (Loss(VERSIONS, BEHIND, text),) if number else ()
+    return (Loss(VERSIONS, LossRule.BEHIND, text),) if number else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.accounts import NAME_TAKEN, bare_names
+from dam_sync.engine.accounts import bare_names
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
@@ -34,6 +34,7 @@ from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, NotFound, Transient
 from dam_sync.model.exposure import Purpose
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.parking import MappingCause, ParkReason, SkipReason
 from dam_sync.model.service import TRASH
@@ -277,7 +278,7 @@ class Worker:
         stuck = self.renamed_containers.stuck(draft.placements)
         stuck += await self.renamed_containers.merged(asset, draft.placements)
         related = self.context.crosswalk.related(asset)
-        taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
+        taken = (Loss("filename", LossRule.NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
         listed = listed_terms(self.context, asset, draft, drafted.new_terms)
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)
@@ -336,7 +337,7 @@ def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     older = len(asset.versions) - 1
     if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
         return ()
-    return (Loss("versions", "policy versions: current", f"{older} older"),)
+    return (Loss("versions", LossRule.CURRENT_ONLY, f"{older} older"),)
 
 
 def unselected(verdict: SelectionVerdict) -> Outcome:

@@ -10,13 +10,14 @@ from typing import Any
 
 from dam_sync import __version__
 from dam_sync.api.plans.trees import MadeTrees
-from dam_sync.engine.conflicts import SettledKey, settled_of
+from dam_sync.engine.conflicts import settled_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.finding import keep_accepted
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.asset import digest_of
+from dam_sync.model.conflict import ConflictResult
 from dam_sync.model.journal_names import is_inner, kind_of
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
@@ -154,14 +155,14 @@ class LedgerSummary:
     operations: dict[str, int]
     repaired: dict[str, int]
     digest: str
-    conflicts: dict[SettledKey, list[str]]
+    conflicts: dict[ConflictResult, list[str]]
     made: MadeTrees
 
     @classmethod
     async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
         """The rows of a run behind this one, read once."""
         names, repaired, total = Counter[str](), dict[str, set[str]](), 0
-        conflicts: dict[SettledKey, list[str]] = {}
+        conflicts: dict[ConflictResult, list[str]] = {}
         made = MadeTrees()
         while rows := await store.ledger(after, PAGE):
             after = rows[-1].seq

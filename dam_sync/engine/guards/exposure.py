@@ -22,11 +22,10 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
-    ACCEPTED,
-    CLOSED,
     EXPOSURE,
-    REFUSED,
     ExposureRule,
+    ExposureRuling,
+    Fate,
     Purpose,
     Waiver,
     Waivers,
@@ -38,6 +37,7 @@ from dam_sync.model.exposure import (
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ExposureCause
 from dam_sync.model.safe_text import visible
 from dam_sync.model.schema import Schema
@@ -50,7 +50,7 @@ from dam_sync.store.rows import LinkRow, Outcome
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
 VISIBLE_TO_ALL = "published"
-TERMS, IN_LISTS = "names of terms", "in lists of the target"
+TERMS = "names of terms"
 MOST_GROUPS = 50  # names of groups kept of one asset that is set aside
 MOST_HELD = 500  # different sets of groups and remedies of them that a report looks at
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
@@ -102,12 +102,14 @@ class ExposureGate:
         draft = replace(drafted.draft, placements=placements, status=status)
         found = self._found(asset, drafted, draft)
         refused = [one for one in found if not self.waivers.accepts(one.rule, purpose)]
-        losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
+        losses = tuple(_loss(one, Fate.ACCEPTED) for one in found if one not in refused)
         if not refused:
             return ExposureJudgement(losses, status=status)
         willing = link is not None or all(self.waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
         if willing and self._can_close(draft, link):
-            return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
+            return ExposureJudgement(
+                (*losses, *(_loss(one, Fate.CLOSED) for one in refused)), closed=True, status=status
+            )
         return ExposureJudgement(parked=self._parked(asset, replace(drafted, draft=draft), refused, link))
 
     def _found(self, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
@@ -229,7 +231,7 @@ def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[
         return ()  # a target that shows nothing, or this asset to everybody
     names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
     more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
-    return (Loss(TERMS, IN_LISTS, "; ".join((*names, *more))),)
+    return (Loss(TERMS, LossRule.LISTED_TERMS, "; ".join((*names, *more))),)
 
 
 def hides_existing(target: Service) -> bool:
@@ -287,13 +289,13 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
     advice = await _advice(context)
     rows = []
     for stored, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
-        rule, _, fate = stored.partition(" ")
+        ruling = ExposureRuling.read(stored)
         number = assets if parked else counted.get(stored, 0)
         if number:
-            fate = REFUSED if parked else fate
+            fate, rule = Fate.REFUSED if parked else ruling.fate or "", ExposureRule(ruling.rule)
             meaning = meaning_of(rule, fate)
-            told = (advice.get(ExposureRule(rule), Advice()) if parked else Advice()).as_json(ExposureRule(rule))
-            rows.append({**told, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
+            told = (advice.get(rule, Advice()) if parked else Advice()).as_json(rule)
+            rows.append({**told, "fate": str(fate), "assets": number, "examples": examples, "meaning": meaning})
     return rows
 
 
@@ -323,7 +325,7 @@ def held_back_of(outcome: Outcome) -> list[HeldBack]:
 def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     """The stop at the end of a run that set assets aside: which, by which rule, what to do about each, and as the last
     resort the line for the job file that lets these people see them."""
-    refused = [row for row in rows if row["fate"] == REFUSED]
+    refused = [row for row in rows if row["fate"] == Fate.REFUSED]
     if not refused:
         return None
     counted = [f"{row['rule']} {row['assets']:,}" for row in refused]
@@ -336,12 +338,12 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 
 def accepted_rules(losses: Iterable[Loss]) -> list[str]:
     """The rules that the operator accepted for an asset with these losses."""
-    rules = (loss.rule.partition(" ") for loss in losses if loss.path == EXPOSURE)
-    return [rule for rule, _, fate in rules if fate == ACCEPTED]
+    rulings = (ExposureRuling.read(loss.rule) for loss in losses if loss.path == EXPOSURE)
+    return [each.rule for each in rulings if each.fate is Fate.ACCEPTED]
 
 
-def _loss(found: Widening, fate: str) -> Loss:
-    return Loss(EXPOSURE, f"{found.rule.value} {fate}", found.detail)
+def _loss(found: Widening, fate: Fate) -> Loss:
+    return Loss(EXPOSURE, str(ExposureRuling(found.rule, fate)), found.detail)
 
 
 def _held(found: Widening, case: ExposedDraft, *, limited: bool) -> dict[str, Json]:

@@ -19,13 +19,13 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import REMOVED, LinkRow, Outcome, TrashedLink, Work
 
-CREATED_AGAIN = "created again, because it could not be taken out of the trash of the target"
 ALREADY = "it was gone from the target already"
 
 
@@ -100,7 +100,7 @@ class TargetTrash:
         if Operation.RESTORE in context.target.capabilities and not purged:
             return ReadAsset(work, asset, link, restores=True)
         if purged or found.retried:
-            loss = Loss("asset", CREATED_AGAIN, f"it was {link.target}")
+            loss = Loss("asset", LossRule.CREATED_AGAIN, f"it was {link.target}")
             return ReadAsset(work, replace(asset, losses=(*asset.losses, loss)), None)
         message = f"it was removed, is at the source again, and is {link.target} in the trash of the target"
         kind = ParkReason.STILL_IN_TRASH
