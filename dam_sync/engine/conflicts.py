@@ -27,6 +27,7 @@ from dam_sync.model.conflict import (
 )
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
@@ -251,7 +252,7 @@ def settlement_of(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settle
 
 def settled_of(operation: str, detail: Json) -> list[ConflictResult]:
     """The conflicts that a ledger row says were settled; none for other writes."""
-    if journal_names.kind_of(operation) != CONFLICT:
+    if journal_names.kind_of(operation) is not WriteKind.CONFLICT:
         return []
     return [ConflictResult(path, Take(row["take"]), row["by"]) for path, row in detail.items()]
 

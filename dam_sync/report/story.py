@@ -8,7 +8,7 @@ from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
-from dam_sync.model.journal_names import kind_of
+from dam_sync.model.journal_names import WriteKind, kind_of
 from dam_sync.model.parking import park_cause
 from dam_sync.report.causes import cause_in_words
 from dam_sync.report.loss_words import in_words
@@ -125,7 +125,7 @@ def _of_writes(story: Mapping[str, Any]) -> Iterator[Section]:
 
 def _decisions(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What a row of the ledger says about conflicts: value, which side stands, and what decided."""
-    if kind_of(row["operation"]) == CONFLICT:
+    if kind_of(row["operation"]) is WriteKind.CONFLICT:
         yield from ((path, one["take"], one["by"]) for path, one in row["detail"].items())
 
 

@@ -11,6 +11,7 @@ from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
 from dam_sync.model.correction import FailedValue
 from dam_sync.model.journal import ResultsUnderWay
+from dam_sync.model.journal_names import kind_of
 from dam_sync.model.parking import Cause, ParkCause
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
@@ -391,6 +392,11 @@ class LedgerRow:
     size: int | None = None
     version: str = ""
     seconds: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What was written: a `WriteKind`, or the first words of what a rollback did."""
+        return kind_of(self.operation)
 
 
 @dataclass(frozen=True, slots=True)

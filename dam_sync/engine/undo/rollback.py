@@ -77,7 +77,7 @@ class Rollback:
         for row in self.listed.renames():
             found = names.prevented(row)
             self.counts[RENAMED] += found is None
-            self.listed.add_obstacles((found,) if found else (), row.operation.partition(":")[2], row.target)
+            self.listed.add_obstacles((found,) if found else (), journal_names.object_of(row.operation), row.target)
         await self._survey_incomplete()
         self.counts = +self.counts
         self._others()
@@ -233,7 +233,7 @@ class Rollback:
         detail: Json = {"kind": relation.kind, "target": str(relation.target)}
         try:
             with recording(WriteRecord(row.target, {"relation": [detail, None] if added else [None, detail]})):
-                name = journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
+                name = journal_names.undo(f"{row.kind}:{row.seq}")
                 await journal.run(name, call, idempotent=True)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
@@ -315,4 +315,4 @@ class Rollback:
         for kind, names in self.listed.others().items():
             found = MADE_REASONS.get(kind) or Obstacle(f"writes of the kind `{kind}`", "nothing undoes them")
             for name in names:
-                self.listed.add_obstacles((found,), name.partition(":")[2])
+                self.listed.add_obstacles((found,), journal_names.object_of(name))
