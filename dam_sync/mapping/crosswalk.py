@@ -110,7 +110,7 @@ class Crosswalk:
     reads: paths into the source's assets; writes: keys of the target's fields. digest: changes if the meaning of the
     mapping file may have changed. marker: key of the marker field. unread: fields of the source that no
     line reads or ignores. notes: what the operator should know; `warnings`: those that hint at a mistake;
-    about_unread: the one about unread fields, if the mapping reports them.
+    about_unread: the one about unread fields, if the mapping reports them; about_marker: that a marker is missing.
     marked: there is a marker, or the file says `marker: none`. vocabularies: by the target's vocabulary key;
     `draft` needs a TermIndex of each. corrections: of the asset that is drafted, if there are any.
     """
@@ -133,6 +133,7 @@ class Crosswalk:
     target_fields: Mapping[str, Field] = field(repr=False)
     corrections: Corrections = field(default_factory=Corrections, repr=False)
     about_unread: str = ""
+    about_marker: str = ""
 
     def selects(self, asset: Asset) -> SelectionVerdict:
         """Whether the asset is selected, or which condition leaves it out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dam_sync.model.diagnostic import Diagnostic
@@ -49,6 +50,8 @@ class DamSyncError(Exception):
     default_hint: ClassVar[str] = ""
     passing: ClassVar[bool] = False  # temporary: an asset parked for it may succeed in a later run
     of_run: ClassVar[bool] = False  # it is about the run, whichever asset was at work when it came up
+    status = 0  # of the HTTP response that was refused or could not be used
+    is_page = False  # a web page came, or something else that no API returns
 
     def __init__(
         self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
@@ -294,10 +297,14 @@ class TruncatedListing(IntegrityError):
 
 
 class DiskFull(DamSyncError):
-    """No space left for the spool or the state file."""
+    """No space left for the spool or the state file. path: what could not be written, if that is known."""
 
     exit_code = 1
     default_hint = "free some space in the state folder and run the same command again"
+
+    def __init__(self, message: str, *, path: Path | None = None, **context: str) -> None:
+        super().__init__(message, **context)
+        self.path = path
 
 
 class StopRequested(DamSyncError):

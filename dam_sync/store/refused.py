@@ -9,11 +9,22 @@ from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.parking import ParkReason
 from dam_sync.store.base import Repository
-from dam_sync.store.rows import CauseRow, ParkedRow
+from dam_sync.store.rows import CauseRow, ParkedRow, UnwrittenRelations
 from dam_sync.store.tables import LINK, PLACEMENT, RELATION
 
 _REASONS = {str(reason): reason for reason in (ParkReason.MEMBERSHIP_REFUSED, ParkReason.RELATION_REFUSED)}
-CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
+_CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
+"""The end of the reason of a relation that no run can write: the only mark of it in its row."""
+
+
+def circle_of(kind: str) -> str:
+    """The reason why a relation of this kind is not written."""
+    return f"{kind}: {_CIRCLE}"
+
+
+def unwritten(reason: str, number: int) -> UnwrittenRelations:
+    """Relations whose row has this reason."""
+    return UnwrittenRelations(reason, number, closes_circle=reason.endswith(f": {_CIRCLE}"))
 
 
 class RefusedRepository(Repository):
@@ -65,5 +76,5 @@ def _rows() -> Any:
     )
     members = members.select_from(joined).where(PLACEMENT.c.refused != "")
     related: Select[Any] = select(RELATION.c.owner, literal(str(ParkReason.RELATION_REFUSED)), RELATION.c.refused)
-    related = related.where(RELATION.c.refused != "", RELATION.c.refused.not_like(f"%{CIRCLE}"))
+    related = related.where(RELATION.c.refused != "", RELATION.c.refused.not_like(f"%: {_CIRCLE}"))
     return union_all(members, related)

@@ -375,6 +375,16 @@ class RelationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class UnwrittenRelations:
+    """Relations that are not written, for one reason; an empty one: an end was not moved. closes_circle: one more
+    would, so that no run can write them."""
+
+    reason: str
+    number: int
+    closes_circle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One write, made or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
     `LedgerTable`."""

@@ -47,7 +47,7 @@ from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.verification.unwritten import (
     PLACEMENTS,
     REJECTED,
-    is_set_aside,
+    has_conflict,
     is_unwritten,
     may_agree_later,
 )
@@ -395,7 +395,7 @@ class Verifier:
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
-        draft, found, left = await self._draft(asset, actual, link)
+        draft, found, left, refused = await self._draft(asset, actual, link)
         if Operation.MEMBERS in context.target.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
@@ -414,7 +414,7 @@ class Verifier:
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
         if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
-            judged.set_aside = await is_set_aside(context, link.source, found)
+            judged.set_aside = refused or await has_conflict(context, link.source)
             if not judged.set_aside:
                 return judged  # it will be compared again; no need to download its bytes now
         await self._compare_files(files.pairs, judged)
@@ -434,9 +434,10 @@ class Verifier:
 
     async def _draft(
         self, asset: Asset, actual: Asset, link: LinkRow
-    ) -> tuple[Draft, list[Difference], frozenset[str]]:
+    ) -> tuple[Draft, list[Difference], frozenset[str], bool]:
         """What the target should have, by the names that it has; these, where others gave them, and the fields of
-        which it is unknown because their values park the asset; and the paths where it keeps what no call changes."""
+        which it is unknown because their values park the asset; the paths where it keeps what no call changes; and
+        whether runs write nothing of it, because the mapping refuses a value or more people would see it."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
@@ -457,7 +458,7 @@ class Verifier:
             draft = replace(draft, filename=link.filename)
         kept = kept_values(link, draft, asset.file)
         found = [*unfit, *(one for one in renamed if one.path not in kept)]
-        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema)
+        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema), bool(unfit)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
