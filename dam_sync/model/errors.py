@@ -62,7 +62,7 @@ class DamSyncError(Exception):
         self.operation = operation
         self.asset = asset
         self.code = code
-        self.hint = hint or self.default_hint
+        self._hint = hint
         self.public = ""  # the message without names and values of assets, where it has some
         self.after_write = False  # raised after a write that was made, or may have been: the journal keeps its intent
 
@@ -72,9 +72,17 @@ class DamSyncError(Exception):
         self.service = self.service or service
         self.operation = self.operation or operation
         self.asset = self.asset or ("" if self.of_run else asset)
-        if self.hint == self.default_hint:
-            self.hint = hint or self.hint
+        self._hint = self._hint or hint
         return self
+
+    @property
+    def hint(self) -> str:
+        """What to do: as it was given, else what helps with errors of this class."""
+        return self._hint or self.default_hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self._hint = hint
 
     @property
     def cause(self) -> ParkCause:

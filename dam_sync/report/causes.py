@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, assert_never
 
 from dam_sync.model.exposure import Fate, meaning_of
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import (
     OF_MAPPING_RULES,
     ExposureCause,
@@ -72,7 +73,7 @@ def why_parked(row: Mapping[str, Any]) -> str:
 def mapping_sentence(place: str, rule: str, said: str = "", most: int | None = None) -> str:
     """Why a line of the mapping parks: `technique is longer than 40 characters, and the mapping says `on_cut: park``.
     said: what the mapping says; most: characters that are allowed; both as far as they are known."""
-    part = parts_in_words(place.removesuffix(".when") if rule == "when" else place)
+    part = parts_in_words(place.removesuffix(f".{LossRule.WHEN}") if rule == LossRule.WHEN else place)
     allowed = counted(most, "character") if most is not None else "the target or the mapping allows"
     words = OF_MAPPING_RULES.get(rule, "{part} has a value that `{rule}` cannot convert")
     text = words.replace("{rule}", rule).replace("{most}", allowed).replace("{part}", part)

@@ -12,7 +12,7 @@ from dam_sync.model.asset import AssetId
 from dam_sync.model.parking import ParkCause, stored_texts
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.links import link_of, write_link
-from dam_sync.store.rows import Deletion, Sighting, TrashedLink
+from dam_sync.store.rows import Deletion, DeletionReason, Sighting, TrashedLink
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import (
     DELETION,
@@ -193,7 +193,7 @@ def _sighting(row: Row[Any]) -> Sighting:
         known = Deletion(
             row.source,
             row.target,
-            row.known_reason,
+            DeletionReason(row.known_reason),
             instant(row.known_since),
             row.known_listings,
             row.known_run,
@@ -214,7 +214,9 @@ def _values(row: Deletion) -> dict[str, Any]:
 
 
 def _deletion(row: Row[Any]) -> Deletion:
-    return Deletion(row.source, row.target, row.reason, instant(row.since), row.listings, row.run, row.scope)
+    return Deletion(
+        row.source, row.target, DeletionReason(row.reason), instant(row.since), row.listings, row.run, row.scope
+    )
 
 
 def _trashed(row: Row[Any]) -> TrashedLink:

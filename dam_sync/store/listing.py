@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, s
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
-from dam_sync.model.parking import SkipReason
+from dam_sync.model.parking import SkipReason, cause_of_row
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.weights import LISTED_BYTES
 from dam_sync.store.base import Repository, from_text, pieces, to_text
@@ -29,7 +29,6 @@ _CLEARED = {
     "message": "",
     "hint": "",
 }
-LEFT_OUT = str(SkipReason.NOT_SELECTED)
 _LISTED = listed_statement("ids")
 _LINKED = PreparedStatement(select(SEEN.c.source, SEEN.c.run).where(SEEN.c.source.in_(_LISTED)))
 _KNOWN = PreparedStatement(  # what settled in an earlier run, and was not deleted, is like what is not known
@@ -188,7 +187,7 @@ class Shards(Repository):
     async def left_out_assets(self, after: str, at_most: int) -> list[tuple[AssetId, bool]]:
         """A page of the assets that were not selected, or found to be deleted (then with True), in the order of their
         ids."""
-        left = or_(WORK.c.cause == LEFT_OUT, WORK.c.deleted)
+        left = or_(WORK.c.cause == str(SkipReason.NOT_SELECTED), WORK.c.deleted)
         chosen = select(WORK.c.asset, WORK.c.deleted).where(WORK.c.asset > after, left)
         chosen = chosen.order_by(WORK.c.asset).limit(at_most)
         return await self._read(lambda c: [(AssetId(row.asset), bool(row.deleted)) for row in c.execute(chosen)])
@@ -280,7 +279,7 @@ def _may_return(row: Any, *, linked: bool, deleted: bool) -> bool:
     """Whether an asset may be read again."""
     if row is not None and row.deleted:
         return deleted
-    return linked or (row is not None and row.cause == LEFT_OUT)
+    return linked or (row is not None and cause_of_row(row.cause, parked=False) is SkipReason.NOT_SELECTED)
 
 
 def _same(row: Any, entry: Entry) -> bool:

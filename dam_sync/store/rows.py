@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from dam_sync.model.account import AccountKey
@@ -205,8 +206,14 @@ class ConflictRow:
     filename: str = ""
 
 
-IN_TRASH, UNLISTED = "trash", "unlisted"
-"""Why a linked asset counts as deleted at the source: it was listed in the trash, or not listed at all."""
+class DeletionReason(StrEnum):
+    """Why a linked asset counts as deleted at the source."""
+
+    TRASH = "trash"  # it was listed there
+    UNLISTED = "unlisted"  # it was not listed at all
+
+
+IN_TRASH, UNLISTED = DeletionReason.TRASH, DeletionReason.UNLISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +224,7 @@ class Deletion:
 
     source: str
     target: str
-    reason: str
+    reason: DeletionReason
     since: datetime
     listings: int
     run: int
