@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
-from dam_sync.model.errors import StoreBusy
+from dam_sync.model.errors import Rejected, StoreBusy
 from dam_sync.model.parking import OtherCause, ParkReason, SkipReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
@@ -281,3 +281,27 @@ async def test_assets_that_are_not_selected_are_counted_by_condition(store: SqlS
         await store.complete(work, Outcome("skipped", cause=cause, message=told))
     assert await store.left_out(run) == {"where": 2, "status": 1}
     assert await store.left_out(run + 1) == {}
+
+
+async def test_what_an_earlier_release_parked_is_found_by_its_cause_of_today(store: SqlStore) -> None:
+    run = await listed(store, "a", "b", "c")
+    former = OtherCause("removed by the service as a duplicate")  # as such a state has it
+    for work in await store.claim(run, 9, LEASE):
+        cause = {"a": former, "b": ParkReason.GONE_WHILE_NEW, "c": ParkReason.GONE}[work.asset]
+        await store.complete(work, Outcome("parked", cause=cause, message="m"))
+    assert {row.cause for row in await store.parked_causes()} == {ParkReason.GONE_WHILE_NEW, ParkReason.GONE}
+    assert [row.asset for row in await store.parked(limit=9, cause=ParkReason.GONE_WHILE_NEW)] == ["a", "b"]
+    assert await store.unpark([ParkReason.GONE_WHILE_NEW]) == 2
+    assert [row.cause for row in await store.parked(limit=9)] == [ParkReason.GONE]
+
+
+async def test_a_service_that_says_deleted_or_conflict_means_nothing_of_ours(store: SqlStore) -> None:
+    """What it refuses with such a code is parked, and neither in the trash of the source nor open to a decision."""
+    run = await listed(store, "a", "b")
+    codes = {"a": "deleted", "b": "conflict"}
+    for work in await store.claim(run, 9, LEASE):
+        error = Rejected("refused", code=codes[work.asset])
+        await store.complete(work, Outcome("parked", cause=error.cause, message="m"))
+    assert await store.left_out_assets("", 9) == []
+    assert await store.retry_causes({ParkReason.CONFLICT}) == 0
+    assert [row.cause for row in await store.parked(limit=9)] == [ParkReason.REJECTED] * 2
