@@ -33,7 +33,7 @@ class ExposureRule(StrEnum):
     LOGIN = "login_dropped"
 
 
-class Fate(StrEnum):
+class ExposureOutcome(StrEnum):
     """What becomes of an asset that falls under a rule."""
 
     ACCEPTED = "accepted"  # shown to more people, as the job accepts
@@ -113,7 +113,10 @@ HIDDEN_BECAUSE: Mapping[ExposureRule, str] = {
     ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all",
 }
 """Of an asset that is hidden at the target, because it would fall under a rule otherwise."""
-HIDING: Mapping[str, str] = {Fate.CLOSED: "hidden at the target", Fate.LEFT_CLOSED: "left hidden at the target"}
+HIDING: Mapping[str, str] = {
+    ExposureOutcome.CLOSED: "hidden at the target",
+    ExposureOutcome.LEFT_CLOSED: "left hidden at the target",
+}
 """Fates of assets that nobody sees at the target, in words."""
 ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
 """Rules that are accepted or not: there is nothing to be hidden instead."""
@@ -141,20 +144,20 @@ BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal on
 @dataclass(frozen=True, slots=True)
 class ExposureRuling:
     """A rule that an asset falls under, and what becomes of it: the rule of a loss whose path is `EXPOSURE`. rule: of
-    `ExposureRule`, or of another release by its name; fate: None for an asset that is parked, whose loss names the rule
+    `ExposureRule`, or of another release by its name; outcome: None for an asset that is parked, whose loss names the rule
     alone."""
 
     rule: str
-    fate: Fate | None = None
+    outcome: ExposureOutcome | None = None
 
     def __str__(self) -> str:
-        return self.rule if self.fate is None else f"{self.rule} {self.fate}"
+        return self.rule if self.outcome is None else f"{self.rule} {self.outcome}"
 
     @classmethod
     def read(cls, text: str) -> ExposureRuling:
         """The inverse of `str`."""
-        rule, _, fate = text.partition(" ")
-        return cls(rule, Fate(fate)) if fate in list(Fate) else cls(text)
+        rule, _, outcome = text.partition(" ")
+        return cls(rule, ExposureOutcome(outcome)) if outcome in list(ExposureOutcome) else cls(text)
 
 
 def meaning_of(rule: str, fate: str) -> str:

@@ -277,7 +277,9 @@ async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlS
     assert len(await store.next_relations(9)) == 2
 
 
-async def test_relations_that_would_close_a_circle_are_told_from_those_that_a_service_refused(store: SqlStore) -> None:
+async def test_relations_that_would_close_a_circle_are_known_beside_those_that_a_service_refused(
+    store: SqlStore,
+) -> None:
     """Also in a state of an earlier release, whose rows have the same reason."""
     for name in "abc":
         await store.put_link(LinkRow(name, f"t-{name}"))
