@@ -27,7 +27,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
-from dam_sync.model.exposure import EXPOSURE, ExposureOutcome, ExposureRule, ExposureRuling, Purpose, is_wider
+from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
@@ -183,13 +183,13 @@ class Repairer:
             return patch, []
         rule = ExposureRule.REOPENED
         if self.context.policy.exposure.accepts(rule, Purpose.REPAIR):
-            return patch, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureOutcome.ACCEPTED)))]
+            return patch, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.ACCEPTED)))]
         rights = self._with_closing_dates(left, then)
         cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
         kept = replace(patch, status=update.status, rights=rights, cleared=cleared)
         if rights == now.draft.rights:
             kept = replace(kept, rights=None, cleared=frozenset())
-        return kept, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureOutcome.LEFT_CLOSED)))]
+        return kept, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.LEFT_CLOSED)))]
 
     def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
         """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""

@@ -33,7 +33,7 @@ class ExposureRule(StrEnum):
     LOGIN = "login_dropped"
 
 
-class ExposureOutcome(StrEnum):
+class ExposureResult(StrEnum):
     """What becomes of an asset that falls under a rule."""
 
     ACCEPTED = "accepted"  # shown to more people, as the job accepts
@@ -114,8 +114,8 @@ HIDDEN_BECAUSE: Mapping[ExposureRule, str] = {
 }
 """Of an asset that is hidden at the target, because it would fall under a rule otherwise."""
 HIDING: Mapping[str, str] = {
-    ExposureOutcome.CLOSED: "hidden at the target",
-    ExposureOutcome.LEFT_CLOSED: "left hidden at the target",
+    ExposureResult.CLOSED: "hidden at the target",
+    ExposureResult.LEFT_CLOSED: "left hidden at the target",
 }
 """Fates of assets that nobody sees at the target, in words."""
 ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
@@ -144,20 +144,20 @@ BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal on
 @dataclass(frozen=True, slots=True)
 class ExposureRuling:
     """A rule that an asset falls under, and what becomes of it: the rule of a loss whose path is `EXPOSURE`. rule: of
-    `ExposureRule`, or of another release by its name; outcome: None for an asset that is parked, whose loss names the rule
+    `ExposureRule`, or of another release by its name; result: None for an asset that is parked, whose loss has the rule
     alone."""
 
     rule: str
-    outcome: ExposureOutcome | None = None
+    result: ExposureResult | None = None
 
     def __str__(self) -> str:
-        return self.rule if self.outcome is None else f"{self.rule} {self.outcome}"
+        return self.rule if self.result is None else f"{self.rule} {self.result}"
 
     @classmethod
     def read(cls, text: str) -> ExposureRuling:
         """The inverse of `str`."""
-        rule, _, outcome = text.partition(" ")
-        return cls(rule, ExposureOutcome(outcome)) if outcome in list(ExposureOutcome) else cls(text)
+        rule, _, result = text.partition(" ")
+        return cls(rule, ExposureResult(result)) if result in list(ExposureResult) else cls(text)
 
 
 def meaning_of(rule: str, fate: str) -> str:

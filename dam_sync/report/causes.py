@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, assert_never
 
-from dam_sync.model.exposure import ExposureOutcome, meaning_of
+from dam_sync.model.exposure import ExposureResult, meaning_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import (
     OF_MAPPING_RULES,
@@ -56,7 +56,8 @@ def sentence(cause: ParkCause) -> str:
         case ParkReason() | KeepsFailing():
             return cause.meaning
         case ExposureCause(rules):
-            return f"more people would see the asset: {'; '.join(meaning_of(rule, ExposureOutcome.REFUSED) for rule in rules)}"
+            meanings = (meaning_of(rule, ExposureResult.REFUSED) for rule in rules)
+            return f"more people would see the asset: {'; '.join(meanings)}"
         case MappingCause(place, rule):
             return mapping_sentence(place, rule)
         case OtherCause():

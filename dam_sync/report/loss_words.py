@@ -58,7 +58,7 @@ def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
     that the target would store if an option of the job named their place."""
     if path == EXPOSURE:
         ruling = ExposureRuling.read(rule)
-        return meaning_of(ruling.rule, ruling.outcome or "")
+        return meaning_of(ruling.rule, ruling.result or "")
     part = path.removesuffix("[]")
     if rule_of(rule) is LossRule.NOT_HELD and PARTS.get(part, part) in optional:
         return f"{part_in_words(path)}: {UNLESS_ASKED}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dam_sync.model.exposure import HIDING, ExposureOutcome
+from dam_sync.model.exposure import HIDING, ExposureResult
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ExposureCause, park_cause
 from dam_sync.model.wording import agreed, bytes_text, counted
@@ -30,7 +30,7 @@ def risks_of(report: Report) -> list[ReportedRisk]:
 
 def _exposure(report: Report) -> Iterator[ReportedRisk]:
     for row in report.exposure:
-        number, meaning, held = row["assets"], row["meaning"], row["fate"] == ExposureOutcome.REFUSED
+        number, meaning, held = row["assets"], row["meaning"], row["fate"] == ExposureResult.REFUSED
         are = "will be" if report.is_plan else agreed(number, "is", "are")
         if row["fate"] in HIDING:
             fate = f"{are} {meaning}"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dam_sync.model.exposure import HIDING, ExposureOutcome
+from dam_sync.model.exposure import HIDING, ExposureResult
 from dam_sync.model.exposure_advice import what_to_do
 from dam_sync.model.parking import ExposureCause, park_cause
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
@@ -42,8 +42,8 @@ WITH_OPTIONS = "`--json` lists all, `--html FILE` up to 200"
 GONE = {"asset": "asset", "target": "target id", "reason": "why", "since": "gone since", "until": "removed after"}
 GONE_TITLE = "Gone from the source, to be removed at the target"
 EXPOSURES = (
-    ("Held back, because more people would see them", frozenset({ExposureOutcome.REFUSED})),
-    ("Visible to more people than at the source", frozenset({ExposureOutcome.ACCEPTED})),
+    ("Held back, because more people would see them", frozenset({ExposureResult.REFUSED})),
+    ("Visible to more people than at the source", frozenset({ExposureResult.ACCEPTED})),
     ("Hidden at the target", frozenset(HIDING)),
 )
 """Titles of the tables of assets by what becomes of them."""
@@ -99,7 +99,7 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids:
             if row["fate"] in fates
         ]
         _table(console, title, ("rule", "", "assets", "for example", "meaning"), seen, more=everything)
-    held = [row for row in report["exposure"] if row["fate"] == ExposureOutcome.REFUSED]
+    held = [row for row in report["exposure"] if row["fate"] == ExposureResult.REFUSED]
     if held:
         console.print("What to do about those that are set aside, the first that is right:")
         for text in what_to_do(held):

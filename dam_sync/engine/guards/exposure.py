@@ -23,7 +23,7 @@ from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
     EXPOSURE,
-    ExposureOutcome,
+    ExposureResult,
     ExposureRule,
     ExposureRuling,
     Purpose,
@@ -102,13 +102,13 @@ class ExposureGate:
         draft = replace(drafted.draft, placements=placements, status=status)
         found = self._found(asset, drafted, draft)
         refused = [one for one in found if not self.waivers.accepts(one.rule, purpose)]
-        losses = tuple(_loss(one, ExposureOutcome.ACCEPTED) for one in found if one not in refused)
+        losses = tuple(_loss(one, ExposureResult.ACCEPTED) for one in found if one not in refused)
         if not refused:
             return ExposureJudgement(losses, status=status)
         willing = link is not None or all(self.waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
         if willing and self._can_close(draft, link):
             return ExposureJudgement(
-                (*losses, *(_loss(one, ExposureOutcome.CLOSED) for one in refused)), closed=True, status=status
+                (*losses, *(_loss(one, ExposureResult.CLOSED) for one in refused)), closed=True, status=status
             )
         return ExposureJudgement(parked=self._parked(asset, replace(drafted, draft=draft), refused, link))
 
@@ -292,7 +292,7 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
         ruling = ExposureRuling.read(stored)
         number = assets if parked else counted.get(stored, 0)
         if number:
-            fate, rule = ExposureOutcome.REFUSED if parked else ruling.outcome or "", ExposureRule(ruling.rule)
+            fate, rule = ExposureResult.REFUSED if parked else ruling.result or "", ExposureRule(ruling.rule)
             meaning = meaning_of(rule, fate)
             told = (advice.get(rule, Advice()) if parked else Advice()).as_json(rule)
             rows.append({**told, "fate": str(fate), "assets": number, "examples": examples, "meaning": meaning})
@@ -325,7 +325,7 @@ def held_back_of(outcome: Outcome) -> list[HeldBack]:
 def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     """The stop at the end of a run that set assets aside: which, by which rule, what to do about each, and as the last
     resort the line for the job file that lets these people see them."""
-    refused = [row for row in rows if row["fate"] == ExposureOutcome.REFUSED]
+    refused = [row for row in rows if row["fate"] == ExposureResult.REFUSED]
     if not refused:
         return None
     counted = [f"{row['rule']} {row['assets']:,}" for row in refused]
@@ -339,10 +339,10 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 def accepted_rules(losses: Iterable[Loss]) -> list[str]:
     """The rules that the operator accepted for an asset with these losses."""
     rulings = (ExposureRuling.read(loss.rule) for loss in losses if loss.path == EXPOSURE)
-    return [each.rule for each in rulings if each.outcome is ExposureOutcome.ACCEPTED]
+    return [each.rule for each in rulings if each.result is ExposureResult.ACCEPTED]
 
 
-def _loss(found: Widening, fate: ExposureOutcome) -> Loss:
+def _loss(found: Widening, fate: ExposureResult) -> Loss:
     return Loss(EXPOSURE, str(ExposureRuling(found.rule, fate)), found.detail)
 
 

@@ -7,25 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model.conflict import DECISION, EXPOSURE_RULE, ConflictPolicy, ConflictResult, Take
-from dam_sync.model.exposure import ExposureOutcome, ExposureRule, ExposureRuling
+from dam_sync.model.exposure import ExposureResult, ExposureRule, ExposureRuling
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.report.loss_words import OF_TRANSFORMS, in_words, rule_in_words, rule_of
 
 
-@pytest.mark.parametrize("outcome", [None, *ExposureOutcome])
+@pytest.mark.parametrize("result", [None, *ExposureResult])
 @pytest.mark.parametrize("rule", [*ExposureRule, "a_rule_of_another_release"])
-def test_a_ruling_about_exposure_is_the_same_after_it_was_stored(rule: str, outcome: ExposureOutcome | None) -> None:
-    ruling = ExposureRuling(rule, outcome)
+def test_a_ruling_about_exposure_is_the_same_after_it_was_stored(rule: str, result: ExposureResult | None) -> None:
+    ruling = ExposureRuling(rule, result)
     assert ExposureRuling.read(str(ruling)) == ruling
 
 
 def test_rulings_of_earlier_releases_are_read() -> None:
-    assert ExposureRuling.read("groups_widened accepted") == ExposureRuling(
-        ExposureRule.GROUPS, ExposureOutcome.ACCEPTED
-    )
-    assert ExposureRuling.read("expiry_dropped left closed") == ExposureRuling(
-        ExposureRule.EXPIRY, ExposureOutcome.LEFT_CLOSED
-    )
+    accepted, left = ExposureResult.ACCEPTED, ExposureResult.LEFT_CLOSED
+    assert ExposureRuling.read("groups_widened accepted") == ExposureRuling(ExposureRule.GROUPS, accepted)
+    assert ExposureRuling.read("expiry_dropped left closed") == ExposureRuling(ExposureRule.EXPIRY, left)
     assert in_words("exposure", "expiry_dropped closed").startswith("hidden at the target, because ")
     assert in_words("exposure", "a rule of another release") == "a rule of another release"
 
