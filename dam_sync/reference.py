@@ -23,6 +23,14 @@ from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, 
 from dam_sync.model.connector import Connector
 from dam_sync.model.exposure import COMMANDS, LIFTED_FOR, MEANINGS, ExposureRule, Purpose
 from dam_sync.model.limits import Limits
+from dam_sync.model.parking import (
+    OF_MAPPING_RULES,
+    ExposureCause,
+    KeepsFailing,
+    MappingCause,
+    OtherCause,
+    ParkReason,
+)
 from dam_sync.model.service import Service
 from dam_sync.services import built_in
 from dam_sync.services.folder.api.records import json_schema
@@ -135,6 +143,8 @@ def sections() -> dict[str, str]:
             [("0", "every asset would be equal"), *((str(code), when) for code, when in RESULTS["rehearse"].items())],
         ),
         "errors": _errors(),
+        "parking-causes": _parking_causes(),
+        "parking-rules": _parking_rules(),
         "kinds": _table(("Kind", "What it is"), [(f"`{kind.name}`", kind.summary) for kind in kinds]),
         "as-source": _features(kinds, "source"),
         "as-target": _features(kinds, "target"),
@@ -404,6 +414,28 @@ def _errors() -> str:
         for each in found
     ]
     return _table(("Error", "What the run does", "Exit code", "Meaning"), rows)
+
+
+def _parking_causes() -> str:
+    given = (
+        ("`mapping LINE: RULE`", MappingCause),
+        ("`exposure: RULES`", ExposureCause),
+        ("`keeps failing: CAUSE`", KeepsFailing),
+        ("any other", OtherCause),
+    )
+    rows = [(_called(reason), reason.meaning, reason.to_do) for reason in ParkReason]
+    rows += [(name, kind.meaning, kind.to_do) for name, kind in given]
+    return _table(("Cause", "What it means", "What to do"), rows)
+
+
+def _called(reason: ParkReason) -> str:
+    return f"`{reason.called}` (`{reason}`)" if reason.called != reason else f"`{reason}`"
+
+
+def _parking_rules() -> str:
+    words = {"part": "the field", "most": "the target or the mapping allows"}
+    rows = [(f"`{rule}`", text.format_map(words)) for rule, text in OF_MAPPING_RULES.items()]
+    return _table(("Rule", "What it means"), rows)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -25,7 +25,7 @@ from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run import under_lease
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
-from dam_sync.model.errors import ConfigError, StopRequested
+from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.model.schema import FieldKind, Schema
@@ -152,7 +152,7 @@ def _refuse_field(key: str, target: Schema) -> None:
 
 def _refuse_stopped(context: RunContext) -> None:
     if context.stop.reason:
-        raise StopRequested(context.stop.reason, hint="nothing was linked; run the same command again")
+        raise context.stop.error("nothing was linked; run the same command again")
 
 
 def _refuse_decisions(decisions: Mapping[str, str], candidates: Candidates, path: Path | None) -> None:

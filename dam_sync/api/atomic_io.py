@@ -114,7 +114,7 @@ def scratch_dir(purpose: str) -> Iterator[Path]:
             try:
                 yield Path(name)
             except DiskFull as error:
-                if name not in error.message:
+                if error.path is None or not error.path.is_relative_to(name):
                     raise
                 raise _no_scratch(gettempdir()) from error
     except OSError as error:
@@ -148,7 +148,8 @@ def _is_full(folder: str) -> bool:
 def translate_os_error(error: OSError, path: Path, what: str) -> DamSyncError:
     """What an error of the file system means to the operator."""
     if error.errno in NO_ROOM:
-        return DiskFull(f"no space left to write {what} {path}", hint=f"{ELSEWHERE}, and run the same command again")
+        hint = f"{ELSEWHERE}, and run the same command again"
+        return DiskFull(f"no space left to write {what} {path}", path=path, hint=hint)
     hint = "name a file that this user can write"
     return ConfigError(f"{what} {path} cannot be written ({error.strerror or error})", hint=hint)
 

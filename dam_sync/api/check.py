@@ -418,7 +418,6 @@ def _about_mapping(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]
     if crosswalk.marked and crosswalk.marker is None:
         yield CheckResult("mapping marker", UNASKED, UNASKED_HINT, warns=True)
     warnings = frozenset(crosswalk.warnings)
-    told_with_the_assets = {crosswalk.about_unread}  # with how many of them have values
-    kept = [note for note in crosswalk.notes if note not in told_with_the_assets]
-    notes = [note for note in kept if crosswalk.marked or "no field is the marker" not in note]
+    elsewhere = {crosswalk.about_unread, crosswalk.about_marker}  # with how many have values; as a fault of its own
+    notes = [note for note in crosswalk.notes if note not in elsewhere]
     yield from (CheckResult("mapping", note, warns=note in warnings) for note in notes)

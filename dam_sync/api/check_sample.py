@@ -10,9 +10,10 @@ from dam_sync.api.preview import Preview, preview_of
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.fitness import Fitness
-from dam_sync.mapping.coverage import OTHER_TYPE
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import MappingError
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import Cause, MappingCause, ParkReason
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted, the_first
 
@@ -46,8 +47,8 @@ def _results_of(found: Preview) -> Iterator[CheckResult]:
     yield from (result for result in (_dropped_result(found), _lacking_result(found)) if result is not None)
 
 
-def _is_mapped(cause: str) -> bool:
-    return cause.startswith("mapping ")
+def _is_mapped(cause: Cause) -> bool:
+    return isinstance(cause, MappingCause) or cause is ParkReason.SELECT
 
 
 def _preview_result(found: Preview) -> CheckResult:
@@ -96,7 +97,9 @@ def _lacking_result(found: Preview) -> CheckResult | None:
     if not found.lacking:
         return None
     worst = found.lacking.most_common(SHOWN)
-    words = [f"{path} of {counted(number, 'asset')}: {found.detail[path, OTHER_TYPE]}" for path, number in worst]
+    words = [
+        f"{path} of {counted(number, 'asset')}: {found.detail[path, LossRule.OTHER_TYPE]}" for path, number in worst
+    ]
     more = len(found.lacking) - len(worst)
     text = (
         f"of {the_first(found.taken, 'asset')}, values would be lost, because the type that the asset gets has no such "

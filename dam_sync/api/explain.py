@@ -17,6 +17,7 @@ from dam_sync.http.redaction import redact
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import PLACEMENTS, shown
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import SkipReason
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import counted
 from dam_sync.report.causes import sentence
@@ -165,14 +166,15 @@ def redacted(value: Json) -> Any:
 
 def _now(story: StoredStory) -> Facts:
     last, link = story.last, story.link
+    cause = last.cause if last else None
     facts: Facts = {
         "outcome": last.action if last else "linked" if link else "",
         "in run": last.run if last else None,
         "at": last.at if last else "",
         "listed in run": last.listed_run if last else story.seen_run or None,
         "revision at the source": last.revision if last else link.source_revision if link else "",
-        "cause": last.cause if last else "",
-        "meaning": sentence(last.cause) if last and last.action == "parked" else "",
+        "cause": str(cause or ""),
+        "meaning": sentence(cause) if cause is not None and not isinstance(cause, SkipReason) else "",
         "call": last.operation if last else "",
         "message": last.message if last else "",
         "what to do": last.hint if last else "",

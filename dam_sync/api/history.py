@@ -27,8 +27,14 @@ async def history_of(job: JobConfig, options: RunOptions) -> dict[str, Json]:
         return {
             "runs": [_run(row, options) for row in await store.runs(at_most=RUNS)],
             "parked": [
-                {"cause": cause, "meaning": sentence(cause), "count": count, "example": example, "hint": hint}
-                for cause, _, hint, count, example in causes[:CAUSES]
+                {
+                    "cause": str(row.cause),
+                    "meaning": sentence(row.cause),
+                    "count": row.count,
+                    "example": row.example,
+                    "hint": row.hint,
+                }
+                for row in causes[:CAUSES]
             ],
         }
 

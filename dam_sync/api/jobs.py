@@ -38,14 +38,13 @@ from dam_sync.engine.guards.preflight import (
     refuse_half_rolled_back,
     refuse_in_between,
 )
-from dam_sync.engine.pipeline import AT_LIMIT
 from dam_sync.engine.planned import forget_plan
 from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.run import close_run, execute, refuse_unknown, under_lease, window_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, first_cause
+from dam_sync.model.errors import ConfigError, DamSyncError, StopKind, StopRequested, first_cause
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.model.values import Json
@@ -124,10 +123,6 @@ async def _part_of(opened: ConnectedJob, context: RunContext, wave: WaveState | 
     return report
 
 
-def _at_limit(context: RunContext) -> bool:
-    return context.stop.reason.endswith(AT_LIMIT)
-
-
 async def _stopped(
     store: SqlStore, run: Run, context: RunContext | None, began: float, error: BaseException, part: PartReport | None
 ) -> None:
@@ -138,7 +133,7 @@ async def _stopped(
         if context is None or part is None:
             await store.withdraw(run.id, stopped_by(error))
             return
-        if isinstance(stop, StopRequested) and _at_limit(context):
+        if isinstance(stop, StopRequested) and context.stop.kind is StopKind.ASSETS:
             with suppress(DamSyncError):
                 stop.report = await part()
         await keep_spent(context, began)
@@ -225,7 +220,7 @@ async def _planned(context: RunContext) -> None:
     try:
         await execute(context)
     except StopRequested:
-        if not _at_limit(context):
+        if context.stop.kind is not StopKind.ASSETS:
             raise
 
 

@@ -14,20 +14,22 @@ from dam_sync.engine.guards.exposure import ExposureGate, held_back_of
 from dam_sync.engine.guards.remedies import HeldBack
 from dam_sync.engine.run_context import drafted_for
 from dam_sync.engine.worker import rejected
-from dam_sync.mapping.coercion import CLOSED, KIND, LENGTH
-from dam_sync.mapping.coverage import OTHER_TYPE
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import Cause
 from dam_sync.model.service import Service
 from dam_sync.store.rows import LinkRow, Outcome
 
 LinksOf: TypeAlias = Callable[[Sequence[AssetId]], Awaitable[Mapping[AssetId, LinkRow]]]
 """The links of those of these source assets that have one."""
-MISFITS = frozenset({"date", "datetime", "number", "flag", "place", "rows", LENGTH, CLOSED, KIND})
+MISFITS = frozenset(
+    {"date", "datetime", "number", "flag", "place", "rows", LossRule.LENGTH, LossRule.CLOSED, LossRule.KIND}
+)
 """Rules that drop a value because it does not fit, and not because the mapping has another use for it."""
 
 
@@ -41,11 +43,11 @@ class Preview:
 
     taken: int = 0
     left_out: int = 0
-    causes: Counter[str] = field(default_factory=Counter)
+    causes: Counter[Cause] = field(default_factory=Counter)
     set_aside: Counter[str] = field(default_factory=Counter)
     held: list[HeldBack] = field(default_factory=list)
-    examples: dict[str, str] = field(default_factory=dict)
-    hints: dict[str, str] = field(default_factory=dict)
+    examples: dict[Cause | str, str] = field(default_factory=dict)
+    hints: dict[Cause, str] = field(default_factory=dict)
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
     detail: dict[tuple[str, str], str] = field(default_factory=dict)
     lacking: Counter[str] = field(default_factory=Counter)
@@ -58,6 +60,7 @@ class Preview:
 
     def note_parked(self, asset: Asset, parked: Outcome) -> None:
         """Count an asset that would be parked."""
+        assert parked.cause is not None
         self.causes[parked.cause] += 1
         self.hints.setdefault(parked.cause, parked.hint)
         self.examples.setdefault(parked.cause, f"asset {asset.id}: {parked.message}")
@@ -81,9 +84,9 @@ class Preview:
     def note_lacking(self, drafted: Drafted) -> None:
         """Count the asset for each path of which it would lose values because its type has no such field."""
         for loss in drafted.losses:
-            if loss.rule == OTHER_TYPE:
+            if loss.rule == LossRule.OTHER_TYPE:
                 self.lacking[loss.path] += 1
-                self.detail.setdefault((loss.path, OTHER_TYPE), loss.detail)
+                self.detail.setdefault((loss.path, LossRule.OTHER_TYPE), loss.detail)
 
 
 async def preview_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
@@ -117,7 +118,7 @@ async def _misplaced_if_denied(error: Denied, side: SideConfig, role: str, opens
 
 def _refused(error: Denied, side: SideConfig) -> DamSyncError | None:
     """Report a wrong password as such; a missing permission stays what it is."""
-    if "401" not in error.message:
+    if error.status != HTTPStatus.UNAUTHORIZED:
         return None
     given = side.auth.parameters if side.auth is not None else {}
     what = next((key for key in PASSWORDS if key in given), "credential").replace("_", " ")
@@ -134,7 +135,7 @@ def _refused(error: Denied, side: SideConfig) -> DamSyncError | None:
 
 def _is_page(error: DamSyncError) -> bool:
     """Whether the response is a web page: none of the APIs returns one for long."""
-    return any(word in error.message for word in ("HTML", "501", "cannot be read"))
+    return error.is_page or error.status == HTTPStatus.NOT_IMPLEMENTED
 
 
 async def _responds(opens: OpensAt, root: str, *, denied: bool = True) -> bool:

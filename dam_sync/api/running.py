@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from dam_sync.model.errors import StopRequested, Transient, first_cause
+from dam_sync.model.errors import StopKind, StopRequested, Transient, first_cause
 from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import COMPARING, MATCHING, MOVING, PLANNING, RunOptions
 from dam_sync.model.waits import showing
@@ -46,7 +46,7 @@ def run_async(
             elif on_stop is not None:
                 on_stop(STOPPING.format(SIGNALS[name]))
             received.append(SIGNALS[name])
-            options.stop_token.stop(INTERRUPTED.format(SIGNALS[name]), hurry=True)
+            options.stop_token.stop(INTERRUPTED.format(SIGNALS[name]), StopKind.SIGNAL, hurry=True)
 
         handlers = {name: partial(on_signal, name) for name in SIGNALS}
         _handle(handlers if on_hangup is None else {**handlers, "SIGHUP": on_hangup})
@@ -74,7 +74,7 @@ def _handle(handlers: Mapping[str, Callable[[], None]]) -> None:
 def cause_of(error: BaseException) -> BaseException:
     """The error that ended a call; after a signal, the call can be made again."""
     cause = first_cause(error)
-    if isinstance(cause, StopRequested) and cause.message in map(INTERRUPTED.format, SIGNALS.values()):
+    if isinstance(cause, StopRequested) and cause.kind is StopKind.SIGNAL:
         return Transient(cause.message)
     return cause
 

@@ -11,10 +11,11 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import ParkCause
 from dam_sync.report.causes import cause_of
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rollbacks import rollback_of
-from dam_sync.store.rows import ParkedRow
+from dam_sync.store.rows import CauseRow, ParkedRow
 from dam_sync.store.standing import DONE, RUNNING, shown_state
 
 if TYPE_CHECKING:
@@ -41,16 +42,21 @@ async def job_errors(
     job = stored_job_of(path)
     async with existing_store(job, clock, read_only=not retry, storage=storage) as store:
         known = await causes_of(store)
-        causes = [cause_of(cause, [each for each, *_ in known]) for cause in causes]
-        _refuse_unknown(causes, {cause for cause, *_ in known})
+        chosen = _chosen(causes, known)
         groups = [
-            {"cause": cause, "operation": operation, "hint": hint, "count": count, "example": example}
-            for cause, operation, hint, count, example in known
-            if not causes or cause in causes
+            {
+                "cause": str(row.cause),
+                "operation": row.operation,
+                "hint": row.hint,
+                "count": row.count,
+                "example": row.example,
+            }
+            for row in known
+            if not chosen or row.cause in chosen
         ]
-        rows, values = await _parked(store, causes, at_most), await store.any_failed(causes)
-        count = sum(many for cause, _, _, many, _ in known if not causes or cause in causes)
-        retried = await store.unpark(list(causes) or None) if retry else 0
+        rows, values = await _parked(store, chosen, at_most), await store.any_failed(chosen)
+        count = sum(row.count for row in known if not chosen or row.cause in chosen)
+        retried = await store.unpark(chosen or None) if retry else 0
         last = await store.runs(at_most=1)
         shown = shown_state(last[0], clock.now(), process_exists) if last else DONE
         running = last[0].id if shown == RUNNING else 0
@@ -75,11 +81,17 @@ async def _open_rollback(store: SqlStore) -> int:
     return next((rollback_of(each) or 0 for each in await store.rollbacks() if each.state != "done"), 0)
 
 
-def _refuse_unknown(causes: Sequence[str], known: set[str]) -> None:
-    for cause in causes:
-        if cause not in known:
-            hint = nearest(cause, known) or ("`errors JOB` lists the causes" if known else "nothing is parked")
-            raise ConfigError(f"no asset is parked for the cause {cause!r}", hint=hint)
+def _chosen(given: Sequence[str], known: Sequence[CauseRow]) -> list[ParkCause]:
+    """The causes that are called so. Raises ConfigError for one for which nothing is parked."""
+    chosen, causes = list[ParkCause](), {row.cause for row in known}
+    for words in given:
+        cause = cause_of(words, causes)
+        if cause is None:
+            names = {str(each) for each in causes}
+            hint = nearest(words, names) or ("`errors JOB` lists the causes" if names else "nothing is parked")
+            raise ConfigError(f"no asset is parked for the cause {words!r}", hint=hint)
+        chosen.append(cause)
+    return chosen
 
 
 async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
@@ -90,13 +102,12 @@ async def job_state(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict
         return shown
 
 
-async def causes_of(store: SqlStore) -> list[tuple[str, str, str, int, str]]:
-    """Why assets are parked, and why memberships and relations of moved assets are missing: cause, operation, hint,
-    count, example."""
+async def causes_of(store: SqlStore) -> list[CauseRow]:
+    """Why assets are parked, and why memberships and relations of moved assets are missing."""
     return [*await store.parked_causes(), *await store.refused_causes()]
 
 
-async def _parked(store: SqlStore, causes: Sequence[str], at_most: int | None) -> list[dict[str, Any]]:
+async def _parked(store: SqlStore, causes: Sequence[ParkCause], at_most: int | None) -> list[dict[str, Any]]:
     page = PAGE if causes or at_most is None else min(PAGE, at_most)
     found: list[dict[str, Any]] = []
     for listing in (store.parked, store.refused):
@@ -117,12 +128,12 @@ async def _failed_values(store: SqlStore, assets: Sequence[str]) -> dict[str, li
     return found
 
 
-def _shown(rows: Iterable[ParkedRow], causes: Sequence[str]) -> list[dict[str, Any]]:
+def _shown(rows: Iterable[ParkedRow], causes: Sequence[ParkCause]) -> list[dict[str, Any]]:
     return [
         {
             "asset": row.asset,
             **{key: row.named.get(key, "") for key in NAMED},
-            "cause": row.cause,
+            "cause": str(row.cause),
             "operation": row.operation,
             "message": row.message,
             "hint": row.hint,

@@ -15,7 +15,7 @@ from dam_sync.engine.run_context import Deadline, RunContext
 from dam_sync.engine.waves import NO_WAVE, WaveRun
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.diagnostic import nearest
-from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.model.errors import ConfigError, SafetyStop, StopKind
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.report import Report
 from dam_sync.store.note_keys import (
@@ -40,6 +40,18 @@ END_OF_FREEZE = "stopped at the end of the freeze window of wave {}"
 
 
 @dataclass(frozen=True, slots=True)
+class WaveWait:
+    """Why a run of a wave may not begin now. of_freeze: it is outside of the freeze window; otherwise it comes after
+    another wave."""
+
+    text: str
+    of_freeze: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class WaveState:
     """What is known of a wave. runs: finished ones that stand; unfinished: the number of an interrupted one, or 0;
     waits: why a run may not begin now."""
@@ -50,7 +62,7 @@ class WaveState:
     unfinished: int = 0
     verified: Mapping[str, Json] | None = None
     signed: Mapping[str, Json] | None = None
-    waits: tuple[str, ...] = ()
+    waits: tuple[WaveWait, ...] = ()
 
     @property
     def name(self) -> str:
@@ -77,7 +89,7 @@ class WaveState:
             return f"signed off after run {self.signed['run']} by {self.signed['by']}{since}"
         if self.last:
             return f"moved by run {self.last}, {self._to_be}"
-        return "; ".join(self.waits) if self.waits else "may run"
+        return "; ".join(map(str, self.waits)) if self.waits else "may run"
 
     @property
     def clean(self) -> bool:
@@ -154,7 +166,9 @@ class WaveBook:
             return None
         found = self.named(name) if name else self._next(plan=plan)
         if found.waits and not plan:
-            raise SafetyStop(f"wave {found.name} may not run now: {'; '.join(found.waits)}", hint=_hint(found))
+            raise SafetyStop(
+                f"wave {found.name} may not run now: {'; '.join(map(str, found.waits))}", hint=_hint(found)
+            )
         return found
 
     def _refuse_foreign(self, name: str) -> None:
@@ -191,21 +205,21 @@ async def _state_of(config: WaveConfig, store: SqlStore, rollbacks: Sequence[Run
     return WaveState(config, runs=done, verified=verified, signed=signed)
 
 
-def _waits(state: WaveState, above: Sequence[WaveState], now: datetime) -> Iterator[str]:
+def _waits(state: WaveState, above: Sequence[WaveState], now: datetime) -> Iterator[WaveWait]:
     """Why a run of the wave may not begin now."""
     before = {each.name: each for each in above}
     for name in state.config.after:
         if before[name].signed is None:
-            yield f"wave {name} is not signed off" if before[name].last else f"wave {name} was not moved yet"
+            yield WaveWait(f"wave {name} is not signed off" if before[name].last else f"wave {name} was not moved yet")
     freeze = state.config.freeze
     if freeze is not None and now < freeze.begins:
-        yield f"its freeze window begins at {freeze.shown(freeze.begins)}"
+        yield WaveWait(f"its freeze window begins at {freeze.shown(freeze.begins)}", of_freeze=True)
     if freeze is not None and now >= freeze.ends:
-        yield f"its freeze window ended at {freeze.shown(freeze.ends)}"
+        yield WaveWait(f"its freeze window ended at {freeze.shown(freeze.ends)}", of_freeze=True)
 
 
 def _hint(state: WaveState) -> str:
-    if state.config.freeze is not None and state.waits[-1].startswith("its freeze"):
+    if any(wait.of_freeze for wait in state.waits):
         return "run it within the window, or change `freeze` in the job file once people agreed on another"
     return "`status JOB` shows every wave; `signoff JOB --wave NAME` signs one off once it is moved and verified"
 
@@ -230,7 +244,7 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
         left = (freeze.ends - context.time.latest()).total_seconds()
         ends = context.clock.monotonic() + left
         if context.deadline is None or ends < context.deadline.at:
-            context.deadline = Deadline(ends, END_OF_FREEZE.format(name))
+            context.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)
 
 
 async def wave_run_of(name: str, opened: ConnectedJob) -> WaveRun:
@@ -269,7 +283,7 @@ async def about_wave(context: RunContext, chosen: WaveState | None) -> list[str]
     none = counts[""].selected if "" in counts else 0
     notes = [f"wave {context.wave.name}; assets of each wave: {', '.join(each)}; {NO_WAVE}: {none:,}"]
     if context.dry and chosen.waits:
-        notes.append(f"a run of wave {chosen.name} would be refused now: {'; '.join(chosen.waits)}")
+        notes.append(f"a run of wave {chosen.name} would be refused now: {'; '.join(map(str, chosen.waits))}")
     return notes
 
 

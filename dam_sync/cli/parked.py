@@ -13,6 +13,7 @@ from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import JobFile
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import park_cause
 from dam_sync.model.wording import agreed, counted
 from dam_sync.report.causes import cause_in_words, sentence
 from dam_sync.report.next_step import after_corrections, after_errors, after_forgetting
@@ -96,8 +97,9 @@ def _show(output: Output, job: Path, parked: Mapping[str, Any]) -> None:
         waiting = f"; {counted(parked['waiting'], 'asset waits', 'assets wait')} for the next run" if waits else ""
         output.say(f"nothing is parked{stopped}{running}{waiting}")
     causes = [
-        (cause_in_words(r["cause"]), str(r["count"]), sentence(r["cause"]), r["operation"], r["hint"])
+        (cause_in_words(cause), str(r["count"]), sentence(cause), r["operation"], r["hint"])
         for r in parked["causes"]
+        for cause in (park_cause(r["cause"]),)
     ]
     output.table(f"Parked: {parked['count']}", ("cause", "assets", "meaning", "call", "what to do"), causes)
     shown = [tuple(r[key] for key in ("asset", "filename", "title", "url", "message")) for r in parked["assets"]]

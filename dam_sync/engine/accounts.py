@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dam_sync.engine.decide import BEHIND, FIXED, fixed_among, kept_versions
+from dam_sync.engine.decide import fixed_among, kept_versions
 from dam_sync.engine.removals.parts import VERSIONS
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.accounts import count_values
-from dam_sync.mapping.coverage import NOT_HELD
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.account import LOST, READ, TRANSFORMED, WRITTEN, Account, AccountKey, Imbalance, parked_account
 from dam_sync.model.asset import Asset, Draft, Loss
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import InternalError
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json
 from dam_sync.store.rows import Outcome
 
-NAME_TAKEN = "name taken"  # the rule of a loss: the asset gets another file name
-NO_FILE = "no file"  # the rule of a loss: without a file the target keeps no file name
 RECOUNT_HINT = "this is a bug in dam-sync; please report it. `run JOB --full` reads and counts every asset again"
 
 
@@ -36,13 +34,13 @@ def account_of(
         account[AccountKey(path, LOST, rule)] += number - kept
     behind = len(instead.get(VERSIONS) or ())
     account[AccountKey(VERSIONS, WRITTEN)] -= behind
-    account[AccountKey(VERSIONS, LOST, BEHIND)] += behind
-    if any(loss.path == "filename" and loss.rule == NAME_TAKEN for loss in losses):
-        _turn(account, "filename", TRANSFORMED, NAME_TAKEN)
-    if any(loss.path == "filename" and loss.rule == NO_FILE for loss in losses):
-        _turn(account, "filename", LOST, NO_FILE)
+    account[AccountKey(VERSIONS, LOST, LossRule.BEHIND)] += behind
+    if any(loss.path == "filename" and loss.rule == LossRule.NAME_TAKEN for loss in losses):
+        _turn(account, "filename", TRANSFORMED, LossRule.NAME_TAKEN)
+    if any(loss.path == "filename" and loss.rule == LossRule.NO_FILE for loss in losses):
+        _turn(account, "filename", LOST, LossRule.NO_FILE)
     if "filename" in fixed_among(instead, context.target_schema):
-        _turn(account, "filename", LOST, FIXED)
+        _turn(account, "filename", LOST, LossRule.FIXED)
     account.update(AccountKey(rule, given) for rule, given in drafted.filled.items())
     return +account
 
@@ -50,7 +48,7 @@ def account_of(
 def bare_names(asset: Asset, draft: Draft, context: RunContext) -> tuple[Loss, ...]:
     """The file name of an asset without a file, as a loss where the target does not keep it."""
     kept = asset.file is not None or context.target.bare_filename(draft) == draft.filename
-    return () if kept else (Loss("filename", NO_FILE, draft.filename),)
+    return () if kept else (Loss("filename", LossRule.NO_FILE, draft.filename),)
 
 
 def with_parked_account(context: RunContext, outcome: Outcome, asset: Asset | None) -> Outcome:
@@ -59,7 +57,7 @@ def with_parked_account(context: RunContext, outcome: Outcome, asset: Asset | No
         return outcome
     read = count_values(asset, context.crosswalk.coverage.unread)
     read.update({path: number for path, number, *_ in _parts(context, asset)})
-    return replace(outcome, account=parked_account(+read, outcome.cause))
+    return replace(outcome, account=parked_account(+read, str(outcome.cause)))
 
 
 def refuse_imbalance(asset: str, found: Imbalance) -> None:
@@ -76,13 +74,13 @@ def _parts(context: RunContext, asset: Asset) -> Iterator[tuple[str, int, int, s
     """Path, number, number that the target gets, and why not the others."""
     target = context.target.capabilities
     kept = len(kept_versions(asset, target, context.policy))
-    why = NOT_HELD if Operation.REPLACE not in target else f"policy versions: {context.policy.versions}"
+    why = LossRule.NOT_HELD if Operation.REPLACE not in target else f"policy versions: {context.policy.versions}"
     attached = len(asset.attachments) if Operation.ATTACH in target else 0
     kinds = context.target_schema.relation_kinds
     related = [each for each in asset.relations if kinds is None or each.kind in kinds]
     yield "versions", len(asset.versions), kept, why
-    yield "attachments", len(asset.attachments), attached, NOT_HELD
-    yield "relations", len(asset.relations), len(related) if Operation.RELATE in target else 0, NOT_HELD
+    yield "attachments", len(asset.attachments), attached, LossRule.NOT_HELD
+    yield "relations", len(asset.relations), len(related) if Operation.RELATE in target else 0, LossRule.NOT_HELD
 
 
 def _turn(account: Account, path: str, outcome: str, rule: str) -> None:

@@ -42,6 +42,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, fingerprint
 from dam_sync.model.exposure import EXPOSURE, Purpose
+from dam_sync.model.parking import Cause, ExposureCause, SkipReason
 from dam_sync.model.run_options import MATCHING
 from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
@@ -203,15 +204,16 @@ class MatchingWorker(Worker):
         work, asset = item.work, item.asset
         if item.link is not None:
             self.linked_before += 1
-            return Concluded(work, Outcome(action="skipped", cause="linked", message="linked before"), asset)
+            return Concluded(work, Outcome(action="skipped", cause=SkipReason.LINKED, message="linked before"), asset)
         if not self.context.crosswalk.selects(asset):
-            return Concluded(work, self._unmatched("not selected"), asset)
+            return Concluded(work, self._unmatched(SkipReason.NOT_SELECTED), asset)
         matches = self._matches(asset)
         for match in matches:
             if not match.certain or len(matches) > 1:
                 self.candidates.put(replace(match, certain=False, reason=match.reason or SEVERAL))
         if len(matches) != 1 or not matches[0].certain:
-            return Concluded(work, self._unmatched("ambiguous" if matches else "no counterpart"), asset)
+            found = SkipReason.AMBIGUOUS if matches else SkipReason.NO_COUNTERPART
+            return Concluded(work, self._unmatched(found), asset)
         self.candidates.put(matches[0])
         return await Worker.draft(self, item)
 
@@ -225,7 +227,7 @@ class MatchingWorker(Worker):
     async def write(self, item: DraftedAsset | Concluded) -> Written | Failed:
         """The link of the one counterpart."""
         if isinstance(item, Concluded):
-            if item.outcome.action == "parked":
+            if item.outcome.action == "parked" and item.outcome.cause is not None:
                 self._set_aside(item.work.asset, item.outcome.cause)
             return Written(item.work, item.outcome, item.asset)
         asset, drafted = item.asset, item.drafted
@@ -244,12 +246,12 @@ class MatchingWorker(Worker):
         self.candidates.put(replace(match, filename=draft.filename, differs=tuple(paths)))
         return Written(item.work, Outcome(action="created", link=link, evidence="V0"), asset)
 
-    def _set_aside(self, asset: AssetId, cause: str) -> None:
+    def _set_aside(self, asset: AssetId, cause: Cause) -> None:
         """It cannot be written. What an exposure rule holds back keeps its match: it is at the target."""
-        held = [match for match in self.candidates.of(asset) if cause.startswith(EXPOSURE)]
+        held = [match for match in self.candidates.of(asset) if isinstance(cause, ExposureCause)]
         self.candidates.drop(asset)
         for match in held:
-            self.candidates.put(replace(match, certain=False, reason=cause))
+            self.candidates.put(replace(match, certain=False, reason=str(cause)))
         self._unmatched(cause)
 
     def _differing(self, asset: Asset, draft: Draft, actual: Asset, link: LinkRow) -> list[str]:
@@ -278,10 +280,10 @@ class MatchingWorker(Worker):
         """If assets of the target do not carry their memberships, these are left to `verify`."""
         return draft if actual.placements else replace(draft, placements=frozenset())
 
-    def _unmatched(self, reason: str) -> Outcome:
-        if reason != "ambiguous":
-            self.unmatched[reason] += 1
-        return Outcome(action="skipped", cause=reason, message=reason)
+    def _unmatched(self, reason: Cause) -> Outcome:
+        if reason is not SkipReason.AMBIGUOUS:
+            self.unmatched[str(reason)] += 1
+        return Outcome(action="skipped", cause=reason, message=str(reason))
 
     def _matches(self, asset: Asset) -> list[CandidateMatch]:
         """Matches by the first method that finds any."""

@@ -51,6 +51,7 @@ from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
@@ -60,7 +61,6 @@ from dam_sync.store.rows import LinkRow, Outcome, Work
 from dam_sync.transfer.linked import LinkedContent
 
 log = structlog.get_logger(__name__)
-DRIFT = "changed at the target"  # the rule of what a rotation finds
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class TargetWriter:
     async def _parked(self, item: DraftedAsset, link: LinkRow, settlement: Settlement) -> Outcome:
         """Set aside for its conflicts; hidden if it must not be seen."""
         outcome = settlement.parked(link)
-        log.warning("asset.parked", asset=link.source, cause=outcome.cause, message=outcome.message)
+        log.warning("asset.parked", asset=link.source, cause=str(outcome.cause), message=outcome.message)
         return await self.hidden(outcome, item.work, link) if item.drafted.draft.closed else outcome
 
     async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:
@@ -171,7 +171,7 @@ class TargetWriter:
             return ()
         attempt = Attempt(context.store.journal(item.work, context.run.id), item.work.begun)
         found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt)
-        return (*(Loss(path, DRIFT) for path in found.paths), *found.losses)
+        return (*(Loss(path, LossRule.CHANGED_AT_TARGET) for path in found.paths), *found.losses)
 
     async def hidden(self, outcome: Outcome, work: Work, link: LinkRow) -> Outcome:
         """Hide the target asset from ordinary users; the outcome with its new link. Safe to repeat."""

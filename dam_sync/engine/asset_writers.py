@@ -12,7 +12,7 @@ from dam_sync.engine.recovery.partial_creates import trash_partial_create
 from dam_sync.engine.removals.trash import TargetTrash
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset
-from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.parking import ExposureCause
 from dam_sync.store.rows import Outcome
 
 
@@ -67,7 +67,7 @@ class OwnWriter:
             return await self._written(item)
         if item.remove is not None:
             return await TargetTrash(self.context).remove(item.work, item.remove)
-        if item.outcome.cause.startswith(EXPOSURE):
+        if isinstance(item.outcome.cause, ExposureCause):
             await trash_partial_create(self.context, item.work, edited=True)  # it must not be seen
         if item.hide is None:
             return item.outcome

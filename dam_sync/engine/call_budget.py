@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dam_sync.model.errors import MAX_CALLS, StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.run_options import Progress, RunOptions
 
 EACH = 10  # calls to each service that one asset needs, versions and memberships included, in most libraries
@@ -36,7 +36,7 @@ class RunBudget:
 def advise(error: BaseException, options: RunOptions) -> None:
     """Tell in the hint of a stop which budget gets somewhere, if this one completed no asset."""
     most, progress = options.max_calls, options.progress
-    if most is None or not isinstance(error, StopRequested) or error.code != MAX_CALLS or progress.done:
+    if most is None or not isinstance(error, StopRequested) or error.kind is not StopKind.MAX_CALLS or progress.done:
         return
     opening = progress.opening_calls
     if opening is None or most >= opening + AT_LEAST:  # file names of the target are listed for the first new asset

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeAlias
 
 from dam_sync.engine.differences import defaults_of, with_everybody
 from dam_sync.engine.guards.finding import EXAMPLES
@@ -15,23 +14,31 @@ from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hid
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.codec import draft_from_json
-from dam_sync.model.conflict import CONFLICT, FILE, RIGHTS, ConflictPolicy, ConflictRules, Take
+from dam_sync.model.conflict import (
+    CONFLICT,
+    DECISION,
+    EXPOSURE_RULE,
+    FILE,
+    RIGHTS,
+    ConflictPolicy,
+    ConflictResult,
+    ConflictRules,
+    Take,
+)
 from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
+from dam_sync.model.journal_names import WriteKind
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import ConflictRow, LinkRow, Outcome
 
-DECISION, EXPOSURE_RULE = "decision", "exposure"
 WIDER = "the value of the target would show it to more people than the source does"
 UNDATED = "{} gives no modification date"
 SAME_TIME = "both were modified at about the same time"
 EXCLUSIVE = "the two changes exclude each other"
 CHANGED = "changed at the source, and at the target no longer what this job wrote"
-HINT = "`conflicts JOB` shows both sides and takes a decision"
-SettledKey: TypeAlias = tuple[str, str, str]
-"""Path, result and policy of a settled conflict."""
 TAKES = {ConflictPolicy.SOURCE: Take.SOURCE, ConflictPolicy.TARGET: Take.TARGET}
 ZERO, SECOND = timedelta(0), timedelta(seconds=1)
 
@@ -56,7 +63,7 @@ class SettledConflict:
     @property
     def loss(self) -> Loss:
         """For the report."""
-        return _loss(self.conflict.path, self.take.value, self.by)
+        return _loss(ConflictResult(self.conflict.path, self.take, self.by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +94,21 @@ class Settlement:
         reasons = sorted({one.why for one in self.open if one.why})
         return Outcome(
             action="parked",
-            cause=CONFLICT,
+            cause=ParkReason.CONFLICT,
             message=f"{CHANGED}: {paths}" + "".join(f"; {why}" for why in reasons),
-            hint=HINT,
+            hint=ParkReason.CONFLICT.to_do,
             losses=[{"path": CONFLICT, "rule": one.loss.rule, "detail": ""} for one in self.open],
             conflicts=tuple(_row(link, one) for one in self.settled if one.take is Take.NONE or one.by == DECISION),
         )
 
 
-def _loss(path: str, take: str, by: str) -> Loss:
-    return Loss(CONFLICT, f"{path} {take} {by}")
+def _loss(result: ConflictResult) -> Loss:
+    return Loss(CONFLICT, str(result))
 
 
 def _losses_of(known: Sequence[Json]) -> tuple[Loss, ...]:
     latest = {path: row for entry in known for path, row in entry.items()}
-    return tuple(_loss(path, row["take"], row["by"]) for path, row in latest.items())
+    return tuple(_loss(ConflictResult(path, Take(row["take"]), row["by"])) for path, row in latest.items())
 
 
 def _is_about(entry: Json, conflicts: Sequence[ValueConflict]) -> bool:
@@ -243,22 +250,26 @@ def settlement_of(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settle
     return Settlement(three.settled(values), tuple(settled), values, filename=filename)
 
 
-def settled_of(operation: str, detail: Json) -> list[SettledKey]:
+def settled_of(operation: str, detail: Json) -> list[ConflictResult]:
     """The conflicts that a ledger row says were settled; none for other writes."""
-    if journal_names.kind_of(operation) != CONFLICT:
+    if journal_names.kind_of(operation) is not WriteKind.CONFLICT:
         return []
-    return [(path, row["take"], row["by"]) for path, row in detail.items()]
+    return [ConflictResult(path, Take(row["take"]), row["by"]) for path, row in detail.items()]
 
 
-async def report_conflicts(context: RunContext, settled: Mapping[SettledKey, Sequence[str]]) -> list[dict[str, Json]]:
+async def report_conflicts(
+    context: RunContext, settled: Mapping[ConflictResult, Sequence[str]]
+) -> list[dict[str, Json]]:
     """For the report: by value, result and policy, the conflicts that this run `settled`, and those of assets that are
     parked."""
-    found = [(*key, len(set(assets)), sorted(set(assets))[:EXAMPLES]) for key, assets in sorted(settled.items())]
+    found = [(one, len(set(assets)), sorted(set(assets))[:EXAMPLES]) for one, assets in sorted(settled.items())]
     for rule, parked, assets, examples in await context.store.losses_of(CONFLICT, context.run.id, EXAMPLES):
         if parked:
-            path, take, by = rule.rsplit(" ", 2)
-            found.append((path, take, by, assets, examples))
-    return [dict(zip(("path", "take", "by", "assets", "examples"), row, strict=True)) for row in found]
+            found.append((ConflictResult.read(rule), assets, examples))
+    return [
+        {"path": one.path, "take": one.take.value, "by": one.by, "assets": assets, "examples": examples}
+        for one, assets, examples in found
+    ]
 
 
 def three_way_of(

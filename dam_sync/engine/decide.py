@@ -13,13 +13,14 @@ from dam_sync.model.codec import draft_to_json, placements_from_json, placements
 from dam_sync.model.conflict import FILE, PLACEMENTS, ConflictRules
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.exposure import NOTHING_WAIVED, Waivers
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import ParkCause, ParkReason
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, Value, value_from_json
 from dam_sync.store.rows import LEFT, LinkRow
 
 REPAIR = "repair"  # a policy of drift
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
-FIXED, BEHIND = "fixed", "behind the current one"
 """Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
 
 
@@ -70,7 +71,7 @@ class Skip:
 class Park:
     """Set the asset aside, with the cause by which such assets are grouped."""
 
-    cause: str
+    cause: ParkCause
     message: str
     hint: str = ""
 
@@ -93,10 +94,10 @@ def decide(
     kept = kept_versions(asset, capabilities, policy)
     if link is None:
         if Operation.CREATE not in capabilities:
-            return Park("Unsupported", "the target cannot take new assets", "choose another target")
+            return Park(ParkReason.UNSUPPORTED, "the target cannot take new assets", "choose another target")
         if not kept and not capabilities.writes(Feature.FILELESS):
             hint = "give it a file at the source; it stays parked until then"
-            return Park("Unsupported", "the target cannot take an asset without a file", hint)
+            return Park(ParkReason.UNSUPPORTED, "the target cannot take an asset without a file", hint)
         return Create(kept)
     fresh = fresh_versions(kept, link)
     changed = patch_between(link.draft, draft) if patch is None else patch
@@ -110,12 +111,12 @@ def decide(
         return Skip()
     if fresh and Operation.REPLACE not in capabilities:
         return Park(
-            "Unsupported",
+            ParkReason.UNSUPPORTED,
             "the file changed at the source and the target takes no new file version",
             "set the target's version option, or replace the file by hand and retry",
         )
     if not patch.empty and Operation.UPDATE not in capabilities:
-        return Park("Unsupported", "the target cannot change assets")
+        return Park(ParkReason.UNSUPPORTED, "the target cannot change assets")
     return Update(patch, fresh, attachments, relations, (*losses, *removed.losses), removed)
 
 
@@ -179,9 +180,9 @@ def possible(
     stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
     unmade = frozenset(place for place in moved if not place.id)  # recorded by an adoption, and never made there
     paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
-    losses = [Loss(path, FIXED, "an asset stays where it was created") for path in paths]
+    losses = [Loss(path, LossRule.FIXED, "an asset stays where it was created") for path in paths]
     if patch.filename is not None and is_fixed("filename", target):
-        losses.append(Loss("filename", FIXED, "the target cannot rename assets"))
+        losses.append(Loss("filename", LossRule.FIXED, "the target cannot rename assets"))
         patch = replace(patch, filename=None)
     patch = replace(
         patch,
@@ -262,4 +263,4 @@ def _version_losses(keys: Sequence[str], link: LinkRow) -> tuple[Loss, ...]:
     """Those that were not reported before."""
     number = len(frozenset(keys).difference(link.kept.get(VERSIONS) or ()))
     text = f"{number}: the target takes new versions only after its current one"
-    return (Loss(VERSIONS, BEHIND, text),) if number else ()
+    return (Loss(VERSIONS, LossRule.BEHIND, text),) if number else ()

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from dam_sync.model.errors import DamSyncError, Disposition, StillFetching, Throttled, Transient
 from dam_sync.model.limits import PATIENCE
+from dam_sync.model.parking import KeepsFailing
 from dam_sync.store.rows import Outcome, Work
 
 MAX_ATTEMPTS = 4
@@ -89,7 +90,7 @@ def parked_for(error: DamSyncError) -> Outcome:
 def _keeps_failing(error: DamSyncError) -> Outcome:
     return Outcome(
         action="parked",
-        cause=f"keeps failing: {error.cause}",
+        cause=KeepsFailing(error.cause),
         message=error.message,
         operation=error.operation,
         passing=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dam_sync.engine.decide import Create, Park, Policy, Skip, decide, fresh_attachments
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.schema import Schema
 from dam_sync.store.rows import LinkRow, Outcome
 
@@ -51,7 +52,7 @@ def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) ->
         return None
     return Outcome(
         action="parked",
-        cause="TooLarge",
+        cause=ParkReason.TOO_LARGE,
         message=f"{large.name or large.id} has {large.size:,} bytes, the target accepts at most {most:,}",
         hint="reduce the file at the source, then `errors JOB --retry`",
     )
@@ -65,7 +66,7 @@ def _needed(name: str) -> Outcome:
     where = {"profile": "`profile`", "groups": "`security: groups`"}[name]
     return Outcome(
         action="parked",
-        cause="InvalidValue",
+        cause=ParkReason.INVALID_VALUE,
         message=f"the target needs a {NEEDS[name]} for each asset but the mapping provides none",
         hint=f"add a default under {where} in the mapping file",
     )

@@ -21,7 +21,7 @@ from dam_sync.engine.run_context import LEASE, RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.worker import Worker
 from dam_sync.model.asset import Asset, AssetId
-from dam_sync.model.errors import Disposition, StillFetching, StopRequested, WorkerLost
+from dam_sync.model.errors import Disposition, StillFetching, StopKind, StopRequested, WorkerLost
 from dam_sync.model.waits import Wait, current_waits
 from dam_sync.model.wording import counted
 from dam_sync.store.rows import Outcome, Work
@@ -31,7 +31,6 @@ READ_AHEAD = 3  # assets read ahead per concurrent write
 MOST_AHEAD = 96  # of them, however many are written at once
 POLL_SECONDS = 0.2  # between two looks for work; once all is listed, each that finds none doubles it
 MOST_POLL_SECONDS = 2.0
-AT_LIMIT = "(--limit)"  # the end of the reason of a stop
 Reading: TypeAlias = asyncio.Queue[tuple[Work, asyncio.Task[ReadAsset | Concluded | None]] | None]
 """Claimed items in order, each with the task that reads it; None ends it. A task returns None for an item that was put
 back."""
@@ -84,7 +83,7 @@ class Pipeline:
         context = self.context
         if (deadline := context.deadline) is not None:
             await context.clock.sleep(max(0.0, deadline.at - context.clock.monotonic()))
-            context.stop.stop(deadline.reason, hurry=True)
+            context.stop.stop(deadline.reason, deadline.kind, hurry=True)
 
     async def _keep_leases(self) -> None:
         """Renew leases, because a large file may take longer than one."""
@@ -146,9 +145,9 @@ class Pipeline:
         """Whether to start nothing new; stops the run at a limit."""
         context, limit = self.context, self.context.options.limit
         if limit is not None and self.claimed >= limit:
-            context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} {AT_LIMIT}")
+            context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} (--limit)", StopKind.ASSETS)
         if (passed := context.passed_deadline) is not None:
-            context.stop.stop(passed.reason, hurry=True)
+            context.stop.stop(passed.reason, passed.kind, hurry=True)
         return context.ends
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
@@ -243,7 +242,7 @@ class Pipeline:
                 await self._release(work)
                 return None
             case ParkAsset(outcome, counts=True):
-                log.warning("asset.parked", asset=work.asset, cause=error.cause, message=error.message)
+                log.warning("asset.parked", asset=work.asset, cause=str(error.cause), message=error.message)
                 return Concluded(work, outcome, failed.asset)
             case ParkAsset(outcome):  # an outage must not park one asset after another: the failure count stays
                 self._drop(work)

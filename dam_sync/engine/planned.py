@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.journal_names import kind_of, object_of
 from dam_sync.model.ports import Journal
 from dam_sync.model.wording import counted, such_as
 from dam_sync.store.note_keys import plan_key
@@ -54,7 +55,7 @@ class PlannedWork:
     async def require_shared(self, name: str) -> None:
         """Raises SafetyStop unless the plan contains this operation on a term or container."""
         if not await self.store.is_planned(name):
-            kind, _, what = name.partition(":")
+            kind, what = kind_of(name), object_of(name)
             raise _stale(f"the {kind} {what} is not in the plan: the target or an asset changed since")
 
     async def refuse_existing(self, names: Iterable[str], journal: Journal) -> None:
@@ -63,7 +64,7 @@ class PlannedWork:
         planned = await self.store.planned_shared()
         for name in names:
             if name in planned and await journal.get(name) is None:
-                kind, _, what = name.partition(":")
+                kind, what = kind_of(name), object_of(name)
                 if not self.resumed:
                     await forget_plan(self.store, self.run)
                 raise _stale(f"the target has the {kind} {what} by now, which the plan would create")

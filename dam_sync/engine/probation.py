@@ -18,22 +18,12 @@ import structlog
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import NotFound
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.values import instant_text
 from dam_sync.store.rows import LinkRow, Outcome, Removal
 
 log = structlog.get_logger(__name__)
-CAUSE = "gone within the time in which duplicates are removed"
-HINT = (
-    "look at the target for an asset with the same file, and into its trash: the service may have removed this one as "
-    "a duplicate, or somebody deleted it. If it is wanted, switch off duplicate detection there where that was it, "
-    f'then `errors JOB --cause "{CAUSE}" --retry`'
-)
-PARKED = Outcome(action="parked", cause=CAUSE, hint=HINT)
-QUEUED = "upload queued"
-DECIDE = (
-    "take the upload as an asset of its own, or discard it, in the queue of uploads at the target, then "
-    f'`errors JOB --cause "{QUEUED}" --retry`'
-)
+PARKED = Outcome(action="parked", cause=ParkReason.GONE_WHILE_NEW, hint=ParkReason.GONE_WHILE_NEW.to_do)
 PAGE = 500
 AT_ONCE = 20_000  # links checked at once by one listing of the target
 
@@ -96,7 +86,7 @@ async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, 
         return
     message = f"it was {target} at the target, and disappeared before it was complete"
     await context.store.removed([Removal(source, target, file, message)], PARKED)
-    raise NotFound(message, asset=source, code=CAUSE, hint=HINT)
+    raise NotFound(message, asset=source, code=ParkReason.GONE_WHILE_NEW, hint=ParkReason.GONE_WHILE_NEW.to_do)
 
 
 def _stays(link: LinkRow, stays: datetime) -> bool:
@@ -109,7 +99,7 @@ async def _park_queued(context: RunContext, links: Sequence[LinkRow], run: int) 
     for link in links:
         window = context.target.limits.queue_window.total_seconds() / 60
         message = f"{link.target} is still not complete at the target {window:.0f} minutes after its upload"
-        outcome = Outcome("parked", cause=QUEUED, hint=DECIDE, message=message)
+        outcome = Outcome("parked", ParkReason.UPLOAD_QUEUED, message, ParkReason.UPLOAD_QUEUED.to_do)
         if await context.store.park_settled(link.source, outcome, run):
             context.progress.parked += 1
             log.warning("asset.queued_by_target", asset=link.source, target=link.target, message=message)

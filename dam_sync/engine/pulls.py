@@ -85,7 +85,7 @@ class Pulls:
         try:
             url = await self.source.download_link(file, lasts)
         except (Rejected, Denied, Transient) as error:  # if it is not one of the link alone, the download says so too
-            log.info("file.no_link", asset=error.asset, cause=error.cause)
+            log.info("file.no_link", asset=error.asset, cause=str(error.cause))
             return None
         return FileLink(url, identity) if url and self.opens(url) else None
 

@@ -11,7 +11,7 @@ from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import DamSyncError, StopRequested
+from dam_sync.model.errors import DamSyncError
 from dam_sync.model.exposure import ExposureRule, Purpose, link_widenings
 from dam_sync.model.public_link import EXPIRES, LinkWidening, Redirect, counterpart, is_signed, plain_url
 from dam_sync.model.service import Published, Service
@@ -76,7 +76,7 @@ class LinkReader:
             self.found.add(task.result())
         self.context.progress.listed += len(page)
         if self.context.stop.reason:
-            raise StopRequested(self.context.stop.reason, hint="run the same command again")
+            raise self.context.stop.error("run the same command again")
 
     async def _of(self, moved: Moved) -> list[Redirect]:
         old = await _published(self.context.source, moved.source)

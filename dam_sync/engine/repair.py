@@ -28,7 +28,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import FIELDS, FILE
 from dam_sync.model.errors import NotFound
-from dam_sync.model.exposure import EXPOSURE, LEFT_CLOSED, ExposureRule, Purpose, is_wider
+from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 from dam_sync.store.rows import LinkRow
@@ -183,13 +184,13 @@ class Repairer:
             return patch, []
         rule = ExposureRule.REOPENED
         if self.context.policy.exposure.accepts(rule, Purpose.REPAIR):
-            return patch, [Loss(EXPOSURE, f"{rule.value} accepted")]
+            return patch, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.ACCEPTED)))]
         rights = self._with_closing_dates(left, then)
         cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
         kept = replace(patch, status=update.status, rights=rights, cleared=cleared)
         if rights == now.draft.rights:
             kept = replace(kept, rights=None, cleared=frozenset())
-        return kept, [Loss(EXPOSURE, f"{rule.value} {LEFT_CLOSED}")]
+        return kept, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.LEFT_CLOSED)))]
 
     def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
         """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""
@@ -223,7 +224,7 @@ class Repairer:
             elif part == FILE and Operation.REPLACE in able and key in link.versions:
                 lost.versions.append(key)
             elif part != FILE or key in link.versions:
-                lost.losses.append(Loss(part, "not repaired", WHY[part]))
+                lost.losses.append(Loss(part, LossRule.NOT_REPAIRED, WHY[part]))
         return lost
 
 

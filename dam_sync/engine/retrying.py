@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
-from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.parking import ParkReason
 from dam_sync.store.note_keys import PARKED_BY_MAPPING, PARKED_BY_POLICY
 from dam_sync.store.rows import Outcome, Work
 
 MOST_RUNS = 5  # runs in which an asset fails temporarily before a person has to retry it
-MAPPING_CAUSES = frozenset({"InvalidValue", "Unsupported"})  # refusals that another mapping may avoid
+MAPPING_CAUSES = frozenset({ParkReason.INVALID_VALUE, ParkReason.UNSUPPORTED})
+"""Refusals that another mapping may avoid."""
 PASSED, CHANGED, DECIDED = "passed", "changed", "decided"
 """Why: a temporary failure, another mapping, or a decision about conflicts, by a person or by another policy."""
 
@@ -28,7 +29,7 @@ async def retry_parked(context: RunContext) -> None:
     policy = digest_of([rules.default, sorted(rules.parts.items())])
     context.tallies.retried[DECIDED] += await store.retry_decided()
     if await store.get_meta(PARKED_BY_POLICY) != policy:
-        context.tallies.retried[DECIDED] += await store.retry_causes({CONFLICT})
+        context.tallies.retried[DECIDED] += await store.retry_causes({ParkReason.CONFLICT})
         await store.set_meta(PARKED_BY_POLICY, policy)
     if not context.run.resumed:
         context.tallies.retried[PASSED] += await store.retry_passing(MOST_RUNS)

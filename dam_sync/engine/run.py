@@ -21,7 +21,6 @@ from dam_sync.engine.guards.mass_deletion import (
     refuse_incredible_listing,
     refuse_mass_removal,
 )
-from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.known_terms import keep_terms, terms_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
@@ -43,6 +42,7 @@ from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.run_options import ROTATION
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
@@ -110,12 +110,12 @@ async def _phases(context: RunContext) -> None:
         await move(context, pipeline)
     finally:  # assets parked before the cause turned out to be systematic
         if worker.missing.tripped:
-            await context.store.unpark([CAUSE])
-        if pipeline.parking.tripped:
+            await context.store.unpark([ParkReason.GONE])
+        if pipeline.parking.tripped is not None:
             await context.store.retry_causes([pipeline.parking.tripped])
     await end_shared(context)
     if context.wave is not None and (passed := context.passed_deadline) is not None:
-        context.stop.stop(passed.reason)
+        context.stop.stop(passed.reason, passed.kind)
     context.refuse_stopped()
     await context.enter("writing memberships and relations")
     await keep_terms(context, terms)

@@ -19,7 +19,7 @@ from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
 from dam_sync.model.rotation import Rotation
@@ -54,6 +54,7 @@ class Deadline:
 
     at: float
     reason: str = "stopped at the time limit"
+    kind: StopKind = StopKind.DURATION
 
 
 @dataclass(slots=True)
@@ -153,7 +154,7 @@ class RunContext:
         if self.used_up is not None:
             raise self.used_up
         if self.stop.reason:
-            raise StopRequested(self.stop.reason, hint="run the same command again to continue")
+            raise self.stop.error("run the same command again to continue")
 
     def refuse_hurried(self) -> None:
         """Raises StopRequested once what was begun is to be released, too."""

@@ -20,7 +20,7 @@ from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.note_keys import RETRIED_REFUSALS, window_key
-from dam_sync.store.refused import CIRCLE
+from dam_sync.store.refused import circle_of
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.undo import PLACES, RELATES
 
@@ -117,7 +117,7 @@ async def write_relations(context: RunContext) -> None:
             if not row.owner_target or not row.other_target:
                 continue
             if not cycles and await context.store.leads(row.kind, row.other, row.owner):
-                await context.store.relation_refused(row, f"{row.kind}: {CIRCLE}")
+                await context.store.relation_refused(row, circle_of(row.kind))
                 continue
             await _write_relation(context, journal, row, adds=True)
 
@@ -163,7 +163,8 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
 async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
     """How many relations were not written, by reason; an empty reason for those that wait for an asset. What a service
     refused is parked with its asset instead."""
-    return [(why, number) for why, number in await context.store.relations_refused() if not why or why.endswith(CIRCLE)]
+    found = await context.store.relations_refused()
+    return [(each.reason, each.number) for each in found if not each.reason or each.closes_circle]
 
 
 async def disappeared(context: RunContext) -> Disappearance | None:

@@ -11,6 +11,7 @@ from dam_sync.mapping.selection import TAKEN
 from dam_sync.mapping.wave_selection import WaveSelections
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import ParkReason, SkipReason
 from dam_sync.store.note_keys import RUNS_OF_WAVE, key_of_wave
 
 if TYPE_CHECKING:  # a job file is checked without a database layer
@@ -20,7 +21,6 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
 
 PAGE = 500
 NO_WAVE = "in no wave"
-UNDECIDED_HINT = "change the condition of the wave in the job file; the next run tries it again"
 
 
 @dataclass(slots=True)
@@ -53,19 +53,20 @@ class WaveRun:
 
     def set_aside(self, asset: Asset, known: SortedAsset | None) -> Outcome | None:
         """What becomes of an asset that is not of this wave; None for one that is."""
-        from dam_sync.store.rows import NOT_SELECTED, Outcome
+        from dam_sync.store.rows import Outcome
 
         moved = known.wave if known is not None and known.linked else ""
         name, verdict = (moved, TAKEN) if moved else self.selections.wave_of(asset)
         if verdict.fault:
             message = f"wave {name}, select.where: {verdict.fault}"
-            cause = "waves select.where"
-            return Outcome(action="parked", cause=cause, message=message, hint=UNDECIDED_HINT, operation="mapping")
+            kind = ParkReason.WAVE
+            return Outcome(action="parked", cause=kind, message=message, hint=kind.to_do, operation="mapping")
         if name == self.name:
             self.own.add(asset.id)
             return None
         where = f"of wave {name}" if name else NO_WAVE
-        return Outcome(action="skipped", cause=NOT_SELECTED, message=f"{NOT_SELECTED}: {where}", wave=name)
+        reason = SkipReason.NOT_SELECTED
+        return Outcome(action="skipped", cause=reason, message=f"{reason}: {where}", wave=name)
 
     def stamped(self, work: Work, outcome: Outcome) -> Outcome:
         """The outcome with the wave of the asset, if it was sorted."""

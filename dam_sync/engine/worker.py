@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.accounts import NAME_TAKEN, bare_names
+from dam_sync.engine.accounts import bare_names
 from dam_sync.engine.asset_writers import AssetWriter, OwnWriter
 from dam_sync.engine.decide import kept_versions
 from dam_sync.engine.error_policy import ReleaseAsset, RestartAsset, react
@@ -14,7 +14,7 @@ from dam_sync.engine.fitness import unfit
 from dam_sync.engine.guards.doubles import CreateGuard
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release
-from dam_sync.engine.guards.missing import CAUSE, MissingMonitor
+from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.way_back import WayBack, came_back
 from dam_sync.engine.originals import as_adopted
 from dam_sync.engine.probation import removed_before
@@ -35,15 +35,17 @@ from dam_sync.model.asset import Asset, AssetId, Loss, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import Conflict, DamSyncError, InvalidValue, NotFound, OversizedResponse, Transient
 from dam_sync.model.exposure import Purpose
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.mistyped import damage_named
+from dam_sync.model.parking import MappingCause, ParkReason, SkipReason
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
-from dam_sync.store.rows import DELETED, NOT_SELECTED, READ_AGAIN, LinkRow, Outcome, Work
+from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, Work
 from dam_sync.store.waves import SortedAsset
 
-GONE = Outcome(action="skipped", cause="gone", message="gone from the source since a webhook named it")
-NOT_FOUND = Outcome(action="skipped", cause=DELETED, message="gone from the source")
-IN_TRASH = Outcome(action="skipped", cause=DELETED, message="in the trash of the source")
+GONE = Outcome(action="skipped", cause=SkipReason.GONE, message="gone from the source since a webhook named it")
+NOT_FOUND = Outcome(action="skipped", cause=SkipReason.DELETED, message="gone from the source")
+IN_TRASH = Outcome(action="skipped", cause=SkipReason.DELETED, message="in the trash of the source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,7 @@ class Worker:
         stuck = self.renamed_containers.stuck(draft.placements)
         stuck += await self.renamed_containers.merged(asset, draft.placements)
         related = self.context.crosswalk.related(asset)
-        taken = (Loss("filename", NAME_TAKEN, wanted),) if wanted != draft.filename else ()
+        taken = (Loss("filename", LossRule.NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
         draft = replace(draft, placements=draft.placements | held)
         listed = listed_terms(self.context, asset, draft, drafted.new_terms)
@@ -332,7 +334,7 @@ class Worker:
         """The error with its reason; a partial create of an asset that is gone is trashed."""
         try:
             gone = await self.missing.while_writing(error, work.asset, link)
-            if gone.code == CAUSE:
+            if gone.cause is ParkReason.GONE:
                 await trash_partial_create(self.context, replace(work, begun=True))
         except (Transient, Conflict) as failure:
             return failure
@@ -344,18 +346,20 @@ def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     older = len(asset.versions) - 1
     if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
         return ()
-    return (Loss("versions", "policy versions: current", f"{older} older"),)
+    return (Loss("versions", LossRule.CURRENT_ONLY, f"{older} older"),)
 
 
 def unselected(verdict: SelectionVerdict) -> Outcome:
     """The outcome of an asset that a condition of the mapping leaves out, or that it cannot be decided for."""
     if not verdict.fault:
-        return Outcome(action="skipped", cause=NOT_SELECTED, message=f"{NOT_SELECTED}: {verdict.condition}")
+        return Outcome(
+            action="skipped", cause=SkipReason.NOT_SELECTED, message=f"{SkipReason.NOT_SELECTED}: {verdict.condition}"
+        )
     return Outcome(
         action="parked",
-        cause="mapping select.where",
+        cause=ParkReason.SELECT,
         message=f"select.where: {verdict.fault}",
-        hint="change the condition in the mapping file; another mapping tries it again",
+        hint=ParkReason.SELECT.to_do,
         operation="mapping",
     )
 
@@ -368,9 +372,9 @@ def rejected(drafted: Drafted) -> Outcome | None:
     message = "; ".join(f"{loss.path}: {loss.rule} {loss.detail}".strip() for loss in drafted.rejections)
     return Outcome(
         action="parked",
-        cause=f"mapping {first.path}: {first.rule}",
+        cause=MappingCause(first.path, first.rule),
         message=message,
-        hint="change the value at the source or the rule in the mapping file; another mapping tries it again",
+        hint=MappingCause.to_do,
         operation="mapping",
         failed=drafted.failed,
     )

@@ -24,6 +24,7 @@ ORDER = (
     "scale",
     "guarantees",
     "safety-stops",
+    "parking",
     "exposure",
     "adopt",
     "rehearse",

@@ -28,7 +28,7 @@ from dam_sync.http.rates.shared_concurrency import SharedConcurrency
 from dam_sync.http.request_body import RequestBody
 from dam_sync.http.transport import NetworkTransport
 from dam_sync.http.urls import ResolvedUrl
-from dam_sync.model.errors import MAX_CALLS, InvalidValue, StopRequested, Transient
+from dam_sync.model.errors import InvalidValue, StopKind, StopRequested, Transient
 from dam_sync.model.limits import MonthlyAllowance, Pace
 from dam_sync.model.write_record import count_call
 
@@ -257,7 +257,7 @@ class RequestDispatcher:
             raise StopRequested(
                 f"the limit of {self._all_calls} calls is reached{part if self._processes > 1 else ''}",
                 hint="run the same command again; it resumes where it stopped",
-                code=MAX_CALLS,
+                kind=StopKind.MAX_CALLS,
             )
         if self._learned is not None and not permit.waited and self._api.under_way >= self._api.limit:
             permit.epoch = self._learned.epoch

@@ -113,9 +113,11 @@ def error_for(rules: Sequence[ErrorRule], refusal: Refusal) -> DamSyncError:
         "hint": _of_link(refusal) or rule.hint or _revoked(rule, refusal),
         "code": shown_code(code),
     }
-    if issubclass(rule.error, Transient):
-        return rule.error(text, retry_after=refusal.retry_after, **context)
-    return rule.error(text, **context)
+    error = rule.error(text, **context)
+    if isinstance(error, Transient):
+        error.retry_after = refusal.retry_after
+    error.status, error.is_page = refusal.status, looks_like_html(refusal.headers, refusal.body)
+    return error
 
 
 def _of_link(refusal: Refusal) -> str:

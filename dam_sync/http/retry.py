@@ -31,6 +31,7 @@ class Garbled(Transient):
     """A success that says nothing about the request. is_last: it is not retried."""
 
     is_last = False
+    is_page = True
 
 
 class UnreadableResponse(Garbled):

@@ -11,6 +11,7 @@ from dam_sync.http.decoding import Undecodable, decoded
 from dam_sync.http.dispatch import RequestDispatcher
 from dam_sync.http.exchange import RawResponse
 from dam_sync.model.errors import ContractBroken, DamSyncError, IntegrityError, OtherVersion, Transient
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.validator import Validator
 from dam_sync.model.waits import FILE, waiting
 
@@ -70,7 +71,7 @@ class HttpStream:
             async for block in decoded(sent, ", ".join(self.codings)):
                 yield block
         except Undecodable as problem:
-            raise self._within(IntegrityError(str(problem), code="content-encoding")) from None
+            raise self._within(IntegrityError(str(problem), code=ParkReason.ENCODING)) from None
 
     async def _run(self) -> AsyncGenerator[bytes, None]:
         seen = 0
@@ -120,7 +121,7 @@ def _beyond(response: RawResponse, offset: int) -> tuple[int, int, None]:
     total = int(found[3]) if found[3] != "*" else None
     if total == offset:
         return offset, offset, None
-    raise OtherVersion(f"requested bytes from {offset} on, but the file has {total} now", code="length")
+    raise OtherVersion(f"requested bytes from {offset} on, but the file has {total} now", code=ParkReason.LENGTH)
 
 
 def validator_of(headers: Mapping[str, str]) -> Validator:

@@ -91,10 +91,11 @@ def check_marker(builder: Builder, makes: Makes) -> str | None:
     for key in lines[1:]:
         builder.fault(("fields", key, "marker"), f"{lines[0]} is already the marker", "keep one of the two")
     if not lines and body_marker(builder) != "none":
-        builder.warnings.append(
+        builder.about_marker = (
             "no field is the marker: if the response to a create is lost, the asset is parked; declare a field "
             "by `{marker: true}`, or write `marker: none`"
         )
+        builder.warnings.append(builder.about_marker)
     if not lines:
         return None
     if body_marker(builder) == "none":

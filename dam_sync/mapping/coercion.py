@@ -24,15 +24,11 @@ from dam_sync.mapping.results import (
 from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule
 from dam_sync.model.diagnostic import nearest
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
-LENGTH, CLOSED, KIND, SEVERAL, LANGUAGE = "too long", "not in the list", "wrong kind", "several values", "language"
-TRIMMED = "whitespace trimmed"
-RENAMED = "characters that the target avoids"
-ROUNDED = "rounded"
-FOLDED = "differs from another in case alone"
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
@@ -113,13 +109,13 @@ class Fit:
         if made is None:
             misfit, hint = self.reject_reason(shape_of(value))
             return _refused(
-                KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
+                LossRule.KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
             )
         if isinstance(made, Person) and made.name in context.unknown_people:
-            return _refused(CLOSED, f"the target has no user {shown(made.name)}")
+            return _refused(LossRule.CLOSED, f"the target has no user {shown(made.name)}")
         lacking = self._lacking(made)
         if lacking:
-            return _refused(KIND, lacking)
+            return _refused(LossRule.KIND, lacking)
         checked = self._checked(made)
         rounded = None if checked.note else _rounding(value, made)
         return checked if rounded is None else replace(checked, note=rounded)
@@ -143,7 +139,7 @@ class Fit:
         if not timed:
             return Result((made,))
         return Result(
-            (made,), Note(ROUNDED, f"the target keeps the day alone of {', '.join(timed)}", ValueOutcome.KEPT)
+            (made,), Note(LossRule.ROUNDED, f"the target keeps the day alone of {', '.join(timed)}", ValueOutcome.KEPT)
         )
 
     def _checked(self, value: Scalar) -> Result:
@@ -153,37 +149,37 @@ class Fit:
             trimmed = value.strip()
             made = self._checked(trimmed) if trimmed else Result(())
             outcome = ValueOutcome.KEPT if trimmed else ValueOutcome.DROPPED
-            return made if made.note is not None else replace(made, note=Note(TRIMMED, shown(value), outcome))
+            return made if made.note is not None else replace(made, note=Note(LossRule.TRIMMED, shown(value), outcome))
         most = self.field.max_length
         if isinstance(value, str) and most is not None and len(value) > most:
-            return _refused(LENGTH, f"{len(value)} characters, at most {most}: {shown(value)}")
+            return _refused(LossRule.LENGTH, f"{len(value)} characters, at most {most}: {shown(value)}")
         if self.choices is not None and value not in self.choices:
-            return _refused(CLOSED, f"{shown(value)} is not one of the target's")
+            return _refused(LossRule.CLOSED, f"{shown(value)} is not one of the target's")
         return Result((value,))
 
     def _term(self, value: Scalar, context: TransformContext) -> Result:
         if self.rule is None or (self.matched and isinstance(value, Term)):
             text = context.languages.text(value)
             return (
-                _refused(KIND, f"a {shape_of(value).value} is not a term")
+                _refused(LossRule.KIND, f"a {shape_of(value).value} is not a term")
                 if text is None
                 else Result((_term(value, text),))
             )
         index = context.terms.get(self.rule.target)
-        return self.rule.apply(value, TermIndex() if index is None else index, context.languages, CLOSED)
+        return self.rule.apply(value, TermIndex() if index is None else index, context.languages, LossRule.CLOSED)
 
     def _languages(self, value: Localized, context: TransformContext) -> Result:
         if not self.field.localized or self.shape is not ValueType.TEXT:
             return self.each(value.texts.get(context.languages.pick(value.texts), ""), context)
         known = {locale: text for locale, text in value.texts.items() if not self.locales or locale in self.locales}
         if not known:
-            return _refused(LANGUAGE, f"the target has no {', '.join(sorted(value.texts))}")
+            return _refused(LossRule.LANGUAGE, f"the target has no {', '.join(sorted(value.texts))}")
         for text in known.values():
             made = self._checked(text)
             if made.note is not None:
                 return made
         gone = [f"{locale}: {shown(text)}" for locale, text in sorted(value.texts.items()) if locale not in known]
-        note = Note(LANGUAGE, f"the target has no {', '.join(gone)}", ValueOutcome.KEPT) if gone else None
+        note = Note(LossRule.LANGUAGE, f"the target has no {', '.join(gone)}", ValueOutcome.KEPT) if gone else None
         return Result((Localized(known),), note)
 
 
@@ -203,7 +199,7 @@ class NameFit(Fit):
         return (
             made
             if name == before
-            else Result((name,), Note(RENAMED, f"{shown(before)} is {shown(name)}", ValueOutcome.KEPT))
+            else Result((name,), Note(LossRule.AVOIDED, f"{shown(before)} is {shown(name)}", ValueOutcome.KEPT))
         )
 
 
@@ -215,7 +211,7 @@ class GroupFit(Fit):
         """See `Fit.each`."""
         made = Fit.each(self, value, context)
         if made.note is None and made.values[0] in context.unknown_groups:
-            return _refused(CLOSED, f"the target has no group or user {shown(made.values[0])}")
+            return _refused(LossRule.CLOSED, f"the target has no group or user {shown(made.values[0])}")
         return made
 
 
@@ -228,7 +224,7 @@ def _rounding(text: Scalar, number: Scalar) -> Note | None:
     """A text has more digits than the number that was made of it."""
     if not isinstance(text, str) or not isinstance(number, float) or Decimal(text.strip()) == Decimal(repr(number)):
         return None
-    return Note(ROUNDED, f"{shown(text)} is {number_text(number)}", ValueOutcome.KEPT)
+    return Note(LossRule.ROUNDED, f"{shown(text)} is {number_text(number)}", ValueOutcome.KEPT)
 
 
 def _dated(cell: Value, kind: FieldKind | None) -> Value:

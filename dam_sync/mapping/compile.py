@@ -119,6 +119,7 @@ def compile_mapping(document: MappingDocument, source: Schema, target: Schema) -
         marker=marker,
         unread=unread,
         about_unread=builder.about_unread,
+        about_marker=builder.about_marker,
         warnings=tuple(dict.fromkeys(builder.warnings)),
         notes=tuple(dict.fromkeys([*builder.warnings, *builder.notes])),
         marked=marker is not None or document.body.marker == "none",

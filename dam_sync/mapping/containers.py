@@ -6,17 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dam_sync.mapping.coercion import CLOSED, RENAMED, TRIMMED, Fit
+from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.results import Note, Result, ValueOutcome, shown
 from dam_sync.mapping.rules import RuleResult
 from dam_sync.mapping.vocabulary import DEEPEST, parts_of, path_of
 from dam_sync.model.asset import Loss, path_text
 from dam_sync.model.joined_names import spaced
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.naming import Naming
 from dam_sync.model.values import Scalar
 
 CONTAINER_ROOTS = frozenset({"placements", "labels"})  # of paths
-FLATTENED = "flattened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class ContainerFit(Fit):
             return Result(())
         if self.choices is not None:
             return self._chosen(text, path)
-        note = Note(TRIMMED, shown(text), ValueOutcome.KEPT) if not self.named and _has_ends(text) else None
+        note = Note(LossRule.TRIMMED, shown(text), ValueOutcome.KEPT) if not self.named and _has_ends(text) else None
         depth = DEEPEST if self.depth is None else min(self.depth, DEEPEST)
         flat = flattened(path, depth, deeper=self.deeper)
         if len(path) > depth:
-            note = Note(FLATTENED, text, ValueOutcome.KEPT)
+            note = Note(LossRule.FLATTENED, text, ValueOutcome.KEPT)
         elif flat != path:
             note = _renamed(text, flat)
         if self.naming is not None and (named := self.naming.path(flat)) != flat:
@@ -55,14 +55,14 @@ class ContainerFit(Fit):
         """One of the containers that the target has and does not add to."""
         if path[1:]:
             hint = "those of the target have no levels: a table of `lookups` can give each its name there"
-            return Result((), Note(CLOSED, f"{shown(text)} has {len(path)} levels, and {hint}"))
+            return Result((), Note(LossRule.CLOSED, f"{shown(text)} has {len(path)} levels, and {hint}"))
         if path[0] not in (self.choices or ()):
-            return Result((), Note(CLOSED, f"{shown(path[0])} is not one of the target's"))
+            return Result((), Note(LossRule.CLOSED, f"{shown(path[0])} is not one of the target's"))
         return Result((text if path_of(text) == path else path_text(path),))
 
 
 def _renamed(text: str, path: tuple[str, ...]) -> Note:
-    return Note(RENAMED, f"{shown(text)} is {shown(path_text(path))}", ValueOutcome.KEPT)
+    return Note(LossRule.AVOIDED, f"{shown(text)} is {shown(path_text(path))}", ValueOutcome.KEPT)
 
 
 def _has_ends(text: str) -> bool:
@@ -115,5 +115,5 @@ def rule_of(kind: str, most: Mapping[str, int]) -> str:
 def deduplicated(losses: Iterable[Loss]) -> list[Loss]:
     """Without repeated notes that the same path became flatter, because several rules may read it."""
     found = list(losses)
-    flat = dict.fromkeys(loss for loss in found if loss.rule == FLATTENED)
-    return [*flat, *(loss for loss in found if loss.rule != FLATTENED)]
+    flat = dict.fromkeys(loss for loss in found if loss.rule == LossRule.FLATTENED)
+    return [*flat, *(loss for loss in found if loss.rule != LossRule.FLATTENED)]

@@ -9,18 +9,11 @@ from typing import NamedTuple
 
 from dam_sync.mapping.paths import LABEL, field_name, labelled, labels_of
 from dam_sync.mapping.results import empty, listed
-from dam_sync.mapping.rules import WHEN
 from dam_sync.mapping.value_text import with_values
 from dam_sync.model.account import DROPPED, LOST
 from dam_sync.model.asset import Asset, Loss
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Localized, Value
-
-NOT_MAPPED, NOT_USED, NOT_HELD = "not mapped", "not used", "target cannot hold"
-LANGUAGE, OTHER_TYPE = "language not carried", "not in this type"
-CONDITION = "only in conditions"
-IGNORED, QUIET = "ignored by the mapping", "unmapped: ignore"
-ON_PURPOSE = frozenset({IGNORED, QUIET, WHEN})
-"""Reasons of values that the mapping file leaves out because somebody wrote it so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +102,11 @@ class _Account:
         if not left:
             return
         if key in self.coverage.ignored:
-            self._count(left, DROPPED, IGNORED)
+            self._count(left, DROPPED, LossRule.IGNORED)
         elif key not in self.coverage.read and self.coverage.quiet:
-            self._count(left, DROPPED, QUIET)
+            self._count(left, DROPPED, LossRule.QUIET)
         elif key not in self.coverage.read:
-            rule = CONDITION if key in self.coverage.tested else NOT_MAPPED
+            rule = LossRule.CONDITION if key in self.coverage.tested else LossRule.NOT_MAPPED
             self._count(left, LOST, rule)
             self.losses.append(_with_values(Loss(field_name(key), rule), left))
         else:
@@ -124,7 +117,7 @@ class _Account:
         lost: dict[Loss, list[_NamedValue]] = {}
         for each in left:
             why = self._why(key, each.name, partly)
-            self._count([each], DROPPED if why.rule in (NOT_USED, WHEN) else LOST, why.rule)
+            self._count([each], DROPPED if why.rule in (LossRule.NOT_USED, LossRule.WHEN) else LOST, why.rule)
             lost.setdefault(why, []).append(each)
         if key not in self.coverage.derived:
             self.losses.extend(_with_values(why, values) for why, values in lost.items())
@@ -141,7 +134,7 @@ class _Account:
         return left
 
     def _lose(self, values: Sequence[_NamedValue], loss: Loss) -> None:
-        self._count(values, DROPPED if loss.rule == WHEN else LOST, loss.rule)
+        self._count(values, DROPPED if loss.rule == LossRule.WHEN else LOST, loss.rule)
         self.losses.append(_with_values(loss, values))
 
     def _count(self, values: Iterable[_NamedValue], outcome: str, reason: str) -> None:
@@ -152,15 +145,19 @@ class _Account:
         if label in self.skipped:
             return Loss(label, *self.skipped[label])
         if not partly and label in self.reach():
-            return Loss(field_name(key), NOT_USED, "another path of its rule came first")
-        return Loss(label, LANGUAGE) if language else Loss(label, NOT_USED, "it lacks the part that is read")
+            return Loss(field_name(key), LossRule.NOT_USED, "another path of its rule came first")
+        return (
+            Loss(label, LossRule.OTHER_LANGUAGE)
+            if language
+            else Loss(label, LossRule.NOT_USED, "it lacks the part that is read")
+        )
 
     def members(self, path: str, values: Sequence[_NamedValue]) -> None:
         """Tags, labels, groups, containers: sets of names."""
         left = self._left(values)
         if left:
             held = path == "machine_tags" or path in self.coverage.holds
-            missed = (NOT_MAPPED if held else NOT_HELD, "")
+            missed = (LossRule.NOT_MAPPED if held else LossRule.NOT_HELD, "")
             self._lose(left, Loss(path, *self.skipped.get(f"{path}[]", missed)))
 
     def single(self, path: str, value: str) -> None:
@@ -169,11 +166,11 @@ class _Account:
             return
         own = [_NamedValue(path, 0, value)]
         if path in self.coverage.ignored:
-            self._count(own, DROPPED, IGNORED)
+            self._count(own, DROPPED, LossRule.IGNORED)
             return
         name = {"release_at": "release", "expires_at": "expiry"}.get(path, path)
         held = name == "substatus" or name.removesuffix("_at") in self.coverage.holds
-        missed = (NOT_MAPPED if held else NOT_HELD, "")
+        missed = (LossRule.NOT_MAPPED if held else LossRule.NOT_HELD, "")
         self._lose(own, Loss(name, *self.skipped.get(path, missed)))
 
 
@@ -225,11 +222,11 @@ def _singles(asset: Asset) -> Iterator[tuple[str, str]]:
 
 def _unheld(asset: Asset, holds: frozenset[str]) -> Iterator[Loss]:
     if len(asset.versions) > 1 and "versions" not in holds:
-        yield Loss("versions", NOT_HELD, f"{len(asset.versions) - 1} older")
+        yield Loss("versions", LossRule.NOT_HELD, f"{len(asset.versions) - 1} older")
     if asset.attachments and "attachments" not in holds:
-        yield Loss("attachments", NOT_HELD, listed([file.name for file in asset.attachments]))
+        yield Loss("attachments", LossRule.NOT_HELD, listed([file.name for file in asset.attachments]))
     if asset.relations and "relations" not in holds:
-        yield Loss("relations", NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
+        yield Loss("relations", LossRule.NOT_HELD, listed(sorted({relation.kind for relation in asset.relations})))
 
 
 def _unrelated(asset: Asset, coverage: Coverage) -> Iterator[Loss]:
@@ -238,4 +235,4 @@ def _unrelated(asset: Asset, coverage: Coverage) -> Iterator[Loss]:
         for kind in sorted({relation.kind for relation in asset.relations}):
             if coverage.related.get(kind, kind) in coverage.relation_kinds:
                 continue
-            yield Loss(f"relations.{kind}", NOT_HELD, "the target has no such kind of relation")
+            yield Loss(f"relations.{kind}", LossRule.NOT_HELD, "the target has no such kind of relation")

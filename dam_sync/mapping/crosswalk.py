@@ -12,11 +12,11 @@ from dam_sync.config.diagnostics import dotted
 from dam_sync.mapping.accounts import ReadValue, best_of, count_values
 from dam_sync.mapping.coercion import NameFit, text_field
 from dam_sync.mapping.containers import CONTAINER_ROOTS, container_of, deduplicated, limit_containers
-from dam_sync.mapping.coverage import OTHER_TYPE, Coverage
+from dam_sync.mapping.coverage import Coverage
 from dam_sync.mapping.document import MappingDocument
 from dam_sync.mapping.examples import NOT_JSON, given_asset, mismatches
 from dam_sync.mapping.results import LanguagePreference
-from dam_sync.mapping.rules import WHEN, FieldRule, RuleResult
+from dam_sync.mapping.rules import FieldRule, RuleResult
 from dam_sync.mapping.selection import Selection, SelectionVerdict
 from dam_sync.mapping.tables import Lookup
 from dam_sync.mapping.transforms.base import TransformContext
@@ -27,6 +27,7 @@ from dam_sync.model.audience import Restriction
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.exposure import Decided
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.values import Scalar, Term, Value
 
@@ -109,7 +110,7 @@ class Crosswalk:
     reads: paths into the source's assets; writes: keys of the target's fields. digest: changes if the meaning of the
     mapping file may have changed. marker: key of the marker field. unread: fields of the source that no
     line reads or ignores. notes: what the operator should know; `warnings`: those that hint at a mistake;
-    about_unread: the one about unread fields, if the mapping reports them.
+    about_unread: the one about unread fields, if the mapping reports them; about_marker: that a marker is missing.
     marked: there is a marker, or the file says `marker: none`. vocabularies: by the target's vocabulary key;
     `draft` needs a TermIndex of each. corrections: of the asset that is drafted, if there are any.
     """
@@ -132,6 +133,7 @@ class Crosswalk:
     target_fields: Mapping[str, Field] = field(repr=False)
     corrections: Corrections = field(default_factory=Corrections, repr=False)
     about_unread: str = ""
+    about_marker: str = ""
 
     def selects(self, asset: Asset) -> SelectionVerdict:
         """Whether the asset is selected, or which condition leaves it out."""
@@ -262,7 +264,7 @@ class _Drafting:
                 continue
             names = rule.reads(self.asset, self.context)
             detail = f"{', '.join(sorted(types))} holds no {feature}"
-            self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, detail)))
+            self.skipped.update(dict.fromkeys(names, (LossRule.OTHER_TYPE, detail)))
             rules[feature] = None
             kept = False
         if kept:
@@ -308,7 +310,7 @@ class _Drafting:
         self.filled[name] = FILLED if any(ran.origins) else BY_DEFAULT if ran.values else EMPTY
         if ran.read:
             self.shown[name] = ran.read, ran.values
-        self.skipped.update(dict.fromkeys(ran.skipped, (WHEN, "")))
+        self.skipped.update(dict.fromkeys(ran.skipped, (LossRule.WHEN, "")))
         for vocabulary, term in ran.new_terms:
             self.new_terms.setdefault((vocabulary, term.path), (vocabulary, term))
 
@@ -321,7 +323,7 @@ class _Drafting:
             if types is not None and not self._in_types(key, types):
                 names = rule.reads(self.asset, self.context)
                 detail = f"{key} is not in {', '.join(sorted(types))}"
-                self.skipped.update(dict.fromkeys(names, (OTHER_TYPE, detail)))
+                self.skipped.update(dict.fromkeys(names, (LossRule.OTHER_TYPE, detail)))
                 continue
             values = self._known_terms(key, rule, rule.run(self.asset, self.context, field.required))
             if values:
@@ -380,7 +382,7 @@ class _Drafting:
         pairs = (("release", rights.release_at, release), ("expiry", rights.expires_at, expiry))
         for name, given, kept in pairs:
             if given != kept and kept is not None:
-                self.losses.append(Loss(name, "days only", f"moved to {kept.date().isoformat()}"))
+                self.losses.append(Loss(name, LossRule.DAYS_ONLY, f"moved to {kept.date().isoformat()}"))
         return replace(rights, release_at=release, expires_at=expiry)
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dam_sync.config.diagnostics import KeyPath, dotted
-from dam_sync.mapping.coercion import CLOSED, LENGTH
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.describe import rules_of
 from dam_sync.mapping.document import MappingDocument
-from dam_sync.mapping.rules import REQUIRED, FieldRule
+from dam_sync.mapping.rules import FieldRule
 from dam_sync.mapping.transforms.text import Truncate
 from dam_sync.mapping.transforms.values import LookUp, MatchTerm
 from dam_sync.mapping.vocabulary import VocabularyRule
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json
 
 PARKING = frozenset({"park", "suggest"})
@@ -34,7 +34,7 @@ def refusal_of(place: str, reason: str, crosswalk: Crosswalk, document: MappingD
     if rule is None:
         return RuleRefusal()
     said = next(_said(rule, reason, crosswalk), "") or _on_error(rule.place, document)
-    if reason == REQUIRED:
+    if reason == LossRule.REQUIRED:
         said = "required: true" if rule.required else ""
     return RuleRefusal(said, _most(rule, reason))
 
@@ -50,7 +50,7 @@ def _said(rule: FieldRule, reason: str, crosswalk: Crosswalk) -> Iterator[str]:
                 yield "unmatched: park"
         if isinstance(step, MatchTerm) and reason == step.name:
             yield from _unmatched(crosswalk.rules.get(step.rule))
-    if reason == CLOSED:
+    if reason == LossRule.CLOSED:
         yield from _unmatched(rule.fit.rule)
 
 
@@ -69,7 +69,7 @@ def _on_error(place: KeyPath, document: MappingDocument) -> str:
 
 
 def _most(rule: FieldRule, reason: str) -> int | None:
-    if reason == LENGTH:
+    if reason == LossRule.LENGTH:
         return rule.fit.field.max_length
     cuts = [step.max for step in rule.transforms if isinstance(step, Truncate) and step.on_cut != "note"]
     return min(cuts) if cuts and reason == Truncate.name else None

@@ -31,7 +31,7 @@ MOST_COMPARED = 100_000  # words, to find similar ones for all faults of a file:
 @dataclass(slots=True)
 class Builder:
     """Builds the rules of one mapping; collects diagnostics, notes, and the vocabularies that rules write to.
-    about_unread: the note on fields that no line reads."""
+    about_unread: the note on fields that no line reads; about_marker: the one on a marker that is missing."""
 
     document: MappingDocument
     source: Schema
@@ -42,6 +42,7 @@ class Builder:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     about_unread: str = ""
+    about_marker: str = ""
     vocabularies: dict[str, VocabularyRule] = field(default_factory=dict)
     reads: set[str] = field(default_factory=set)
     fields_read: set[str] = field(default_factory=set)

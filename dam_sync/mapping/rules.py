@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.config.diagnostics import KeyPath, dotted
 from dam_sync.mapping.accounts import ReadValue
-from dam_sync.mapping.coercion import FOLDED, SEVERAL, Fit
+from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.expressions import Evaluated, Expression
 from dam_sync.mapping.paths import AssetPath, PathValue
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of, shown
@@ -17,10 +17,9 @@ from dam_sync.mapping.value_text import with_values
 from dam_sync.model.account import DEFAULTED, DROPPED, LOST, PARKED, TRANSFORMED, WRITTEN
 from dam_sync.model.asset import Asset, Loss
 from dam_sync.model.correction import CORRECTED, WHOLE, FailedValue, failed_text
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Localized, Scalar, Term
-
-REQUIRED, CEL, WHEN = "required", "cel", "when"
 
 
 @dataclass(slots=True)
@@ -96,7 +95,7 @@ class FieldRule:
             self._fill(asset, context, ran)
             required = required or self.required
         if not ran.values and not ran.rejections and required:
-            ran.reject(dotted(self.place), REQUIRED, "there is no value")
+            ran.reject(dotted(self.place), LossRule.REQUIRED, "there is no value")
         return ran
 
     def _applies(self, asset: Asset, context: TransformContext, ran: RuleResult) -> bool:
@@ -106,8 +105,10 @@ class FieldRule:
             return True
         ran.skipped = frozenset(self.reads(asset, context))
         if isinstance(held, str):
-            path = dotted((*self.place, WHEN))
-            (ran.rejections if self.on_error is ValueOutcome.PARKED else ran.losses).append(Loss(path, WHEN, held))
+            path = dotted((*self.place, LossRule.WHEN))
+            (ran.rejections if self.on_error is ValueOutcome.PARKED else ran.losses).append(
+                Loss(path, LossRule.WHEN, held)
+            )
         return False
 
     def _fill(self, asset: Asset, context: TransformContext, ran: RuleResult) -> None:
@@ -263,9 +264,9 @@ class _Evaluation:
         every = tuple(range(len(self.origins)))
         self.items = [_Item(value, every) for value in made.values if not empty(value)]
         if made.fault:
-            self._note(Note(CEL, made.fault), every)
+            self._note(Note(LossRule.CEL, made.fault), every)
         elif not self.items and every:
-            self._note(Note(CEL, "gives no value", ValueOutcome.DROPPED), every)
+            self._note(Note(LossRule.CEL, "gives no value", ValueOutcome.DROPPED), every)
 
     def _correct(self) -> list[_Item]:
         """What a person gave in place of values, which leave the pipe; a text of one language is replaced in it."""
@@ -332,7 +333,7 @@ class _Evaluation:
 
     def _fail(self, rule: str, origins: tuple[int, ...]) -> None:
         """The values as read; the line as a whole if no single value is to blame."""
-        single = self.rule.cel is None and rule != SEVERAL
+        single = self.rule.cel is None and rule != LossRule.SEVERAL
         texts = [failed_text(self.origins[index].value) for index in origins] if single else []
         self.failed += [FailedValue(dotted(self.rule.place), rule, text) for text in texts or [WHOLE]]
 
@@ -356,7 +357,7 @@ class _Evaluation:
         if self.rule.fit.folds:
             self._fold()
         if len(self.items) > 1 and not self.rule.fit.field.multiple:
-            note = Note(SEVERAL, f"{len(self.items)} values, the target accepts one")
+            note = Note(LossRule.SEVERAL, f"{len(self.items)} values, the target accepts one")
             extra, self.items = self.items[1:], self.items[:1]
             self._note(note, tuple(origin for item in extra for origin in item.origins))
 
@@ -370,7 +371,7 @@ class _Evaluation:
             if nfc(first) == nfc(text):
                 self.items.append(item)
             else:
-                self._note(Note(FOLDED, f"{shown(text)}, {shown(first)}", ValueOutcome.DROPPED), item.origins)
+                self._note(Note(LossRule.FOLDED, f"{shown(text)}, {shown(first)}", ValueOutcome.DROPPED), item.origins)
 
     def _kept(self) -> dict[int, list[_Item]]:
         """What became of each value that was read; an asset may have very many."""

@@ -37,6 +37,29 @@ class Take(StrEnum):
     NONE = "parked"
 
 
+DECISION, EXPOSURE_RULE = "decision", "exposure"
+"""What decides about a conflict besides a policy: a person, or that more people would see the asset."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ConflictResult:
+    """How one conflict was settled, or that it was not: the rule of a loss whose path is `CONFLICT`. by: the policy, or
+    `DECISION` or `EXPOSURE_RULE`."""
+
+    path: str
+    take: Take
+    by: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.take} {self.by}"
+
+    @classmethod
+    def read(cls, text: str) -> ConflictResult:
+        """The inverse of `str`; a path may contain spaces."""
+        path, take, by = text.rsplit(" ", 2)
+        return cls(path, Take(take), by)
+
+
 @dataclass(frozen=True, slots=True)
 class ConflictRules:
     """The policy of each value. parts: `fields.KEY`, `filename`, `status`, `rights`, `placements` and `file` where they

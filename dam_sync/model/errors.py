@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dam_sync.model.diagnostic import Diagnostic
+from dam_sync.model.parking import ParkCause, ParkReason, cause_of_error
 
-DAILY_BUDGET, MONTHLY_ALLOWANCE = "calls_per_day", "calls_per_month"  # codes of StopRequested: used up
-MAX_CALLS = "max_calls"  # the code of one that reached the bound of the run
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})  # file system errors that mean a full disk
 
 
@@ -23,6 +23,25 @@ class Disposition(StrEnum):
     PARK = "park"  # this asset is set aside with its reason; the run continues
 
 
+class StopKind(StrEnum):
+    """Why a call stops before it is complete."""
+
+    ASKED = "asked"  # by whoever called
+    SIGNAL = "signal"
+    ASSETS = "assets"  # as many as were to be taken were begun
+    DURATION = "duration"
+    FREEZE = "freeze"  # the freeze window of the wave ended
+    HOURS = "hours"  # those of a job that is watched ended
+    ENDING = "ending"  # `watch` ends
+    DAILY_BUDGET = "calls_per_day"  # used up
+    MONTHLY_ALLOWANCE = "calls_per_month"  # used up
+    MAX_CALLS = "max_calls"  # of the run, used up
+
+
+OF_CALLS = frozenset({StopKind.DAILY_BUDGET, StopKind.MONTHLY_ALLOWANCE, StopKind.MAX_CALLS})
+"""No call is left. The code of such an error names the budget."""
+
+
 class DamSyncError(Exception):
     """Base class of all errors. Messages never contain a secret or a signed URL."""
 
@@ -31,6 +50,8 @@ class DamSyncError(Exception):
     default_hint: ClassVar[str] = ""
     passing: ClassVar[bool] = False  # temporary: an asset parked for it may succeed in a later run
     of_run: ClassVar[bool] = False  # it is about the run, whichever asset was at work when it came up
+    status = 0  # of the HTTP response that was refused or could not be used
+    is_page = False  # a web page came, or something else that no API returns
 
     def __init__(
         self, message: str, *, service: str = "", operation: str = "", asset: str = "", hint: str = "", code: str = ""
@@ -41,7 +62,7 @@ class DamSyncError(Exception):
         self.operation = operation
         self.asset = asset
         self.code = code
-        self.hint = hint or self.default_hint
+        self._hint = hint
         self.public = ""  # the message without names and values of assets, where it has some
         self.after_write = False  # raised after a write that was made, or may have been: the journal keeps its intent
 
@@ -51,14 +72,22 @@ class DamSyncError(Exception):
         self.service = self.service or service
         self.operation = self.operation or operation
         self.asset = self.asset or ("" if self.of_run else asset)
-        if self.hint == self.default_hint:
-            self.hint = hint or self.hint
+        self._hint = self._hint or hint
         return self
 
     @property
-    def cause(self) -> str:
-        """One or two words by which parked assets are grouped."""
-        return self.code or type(self).__name__
+    def hint(self) -> str:
+        """What to do: as it was given, else what helps with errors of this class."""
+        return self._hint or self.default_hint
+
+    @hint.setter
+    def hint(self, hint: str) -> None:
+        self._hint = hint
+
+    @property
+    def cause(self) -> ParkCause:
+        """What assets are grouped by that are parked for it."""
+        return cause_of_error(self.code, type(self).__name__)
 
     def __str__(self) -> str:
         where = [part for part in (self.service, self.operation) if part]
@@ -75,7 +104,7 @@ class DamSyncError(Exception):
             "service": self.service,
             "operation": self.operation,
             "asset": self.asset,
-            "code": self.code,
+            "code": str(self.code),
             "hint": self.hint,
             **({"public": self.public} if self.public else {}),
         }
@@ -215,13 +244,13 @@ class Rejected(DamSyncError):
 
     disposition = Disposition.PARK
     exit_code = 4
-    default_hint = "fix what the message names, then run `errors JOB --retry` and `run JOB`"
+    default_hint = ParkReason.REJECTED.to_do
 
 
 class NotFound(Rejected):
     """The asset or container does not exist, or is not visible to this credential."""
 
-    default_hint = "check that it exists and is visible to this credential, then run `errors JOB --retry` and `run JOB`"
+    default_hint = ParkReason.NOT_FOUND.to_do
 
 
 class Conflict(Rejected):
@@ -235,7 +264,7 @@ class TooLarge(Rejected):
 class InvalidValue(Rejected):
     """The service does not accept a value."""
 
-    default_hint = "change the value at the source or its line in the mapping file, then run `errors JOB --retry`"
+    default_hint = ParkReason.INVALID_VALUE.to_do
 
 
 class Unsupported(Rejected):
@@ -245,10 +274,7 @@ class Unsupported(Rejected):
 class Uncertain(Rejected):
     """The outcome of a write is unknown; the write is never blindly repeated."""
 
-    default_hint = (
-        "look for the asset at the target by name and date, then let the next run try it again: "
-        "`errors JOB --cause Uncertain --retry`"
-    )
+    default_hint = ParkReason.UNCERTAIN.to_do
 
 
 class IntegrityError(DamSyncError):
@@ -257,16 +283,16 @@ class IntegrityError(DamSyncError):
     disposition = Disposition.PARK
     exit_code = 4
     passing = True
-    default_hint = "if it happens again, check the file at the source"
+    default_hint = ParkReason.INTEGRITY.to_do
 
 
 class FileReplaced(IntegrityError):
     """No version of a file could be read as a whole: it was replaced each time while it was read, or nothing showed
     that its parts are of the same version."""
 
-    default_hint = "run the same command again when nobody replaces the file, and the connection holds"
+    default_hint = ParkReason.REPLACED.to_do
 
-    def __init__(self, message: str, *, code: str = "replaced", **context: str) -> None:
+    def __init__(self, message: str, *, code: str = ParkReason.REPLACED, **context: str) -> None:
         super().__init__(message, code=code, **context)
 
 
@@ -282,25 +308,34 @@ class TruncatedListing(IntegrityError):
 
     disposition = Disposition.STOP
     exit_code = 6
-    default_hint = "run the same command again; if it happens again, the index of the service is incomplete"
+    default_hint = ParkReason.TRUNCATED_LISTING.to_do
 
 
 class DiskFull(DamSyncError):
-    """No space left for the spool or the state file."""
+    """No space left for the spool or the state file. path: what could not be written, if that is known."""
 
     exit_code = 1
     default_hint = "free some space in the state folder and run the same command again"
+
+    def __init__(self, message: str, *, path: Path | None = None, **context: str) -> None:
+        super().__init__(message, **context)
+        self.path = path
 
 
 class StopRequested(DamSyncError):
     """A limit set by the operator was reached.
 
-    report: of what a run did until then, if it stopped after the number of assets that was asked for.
+    kind: which one, or what else asked to stop. report: of what a run did until then, if it stopped after the number of
+    assets that was asked for.
     """
 
     of_run = True
     exit_code = 8
     report: Any = None
+
+    def __init__(self, message: str, *, kind: StopKind = StopKind.ASKED, **context: str) -> None:
+        super().__init__(message, code=str(kind) if kind in OF_CALLS else "", **context)
+        self.kind = kind
 
 
 def first_cause(several: BaseException) -> BaseException:

@@ -33,6 +33,15 @@ class ExposureRule(StrEnum):
     LOGIN = "login_dropped"
 
 
+class ExposureResult(StrEnum):
+    """What becomes of an asset that falls under a rule."""
+
+    ACCEPTED = "accepted"  # shown to more people, as the job accepts
+    CLOSED = "closed"  # written hidden
+    REFUSED = "set aside"  # not written
+    LEFT_CLOSED = "left closed"  # left as it was hidden at the target
+
+
 class Purpose(StrEnum):
     """What for an asset is shown to people, or compared with who may see it."""
 
@@ -104,10 +113,10 @@ HIDDEN_BECAUSE: Mapping[ExposureRule, str] = {
     ExposureRule.LOGIN: "one whose public link opened only after a login at the source, or not at all",
 }
 """Of an asset that is hidden at the target, because it would fall under a rule otherwise."""
-ACCEPTED, CLOSED, REFUSED, LEFT_CLOSED = "accepted", "closed", "set aside", "left closed"
-"""What becomes of an asset that falls under a rule: shown to more people, as the job accepts; written hidden; not
-written; left as it was hidden at the target."""
-HIDING: Mapping[str, str] = {CLOSED: "hidden at the target", LEFT_CLOSED: "left hidden at the target"}
+HIDING: Mapping[str, str] = {
+    ExposureResult.CLOSED: "hidden at the target",
+    ExposureResult.LEFT_CLOSED: "left hidden at the target",
+}
 """Fates of assets that nobody sees at the target, in words."""
 ACCEPTED_ONLY = frozenset({ExposureRule.REOPENED, ExposureRule.RETURNED, ExposureRule.LOGIN})
 """Rules that are accepted or not: there is nothing to be hidden instead."""
@@ -130,6 +139,25 @@ OF_RESTRICTION: Mapping[RestrictionKind, ExposureRule] = {
     RestrictionKind.SENSITIVE: ExposureRule.SENSITIVE,
 }
 BY_NAME = frozenset({RestrictionKind.DENIED, RestrictionKind.TIMED})  # equal only if the same names are restricted
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureRuling:
+    """A rule that an asset falls under, and what becomes of it: the rule of a loss whose path is `EXPOSURE`. rule: of
+    `ExposureRule`, or of another release by its name; result: None for an asset that is parked, whose loss has the rule
+    alone."""
+
+    rule: str
+    result: ExposureResult | None = None
+
+    def __str__(self) -> str:
+        return self.rule if self.result is None else f"{self.rule} {self.result}"
+
+    @classmethod
+    def read(cls, text: str) -> ExposureRuling:
+        """The inverse of `str`."""
+        rule, _, result = text.partition(" ")
+        return cls(rule, ExposureResult(result)) if result in list(ExposureResult) else cls(text)
 
 
 def meaning_of(rule: str, fate: str) -> str:

@@ -7,9 +7,35 @@ joined the labels of terms as they were: where their spelling is another one, it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from dam_sync.model.asset import path_text
 from dam_sync.model.joined_names import escaped, joined, parted
+
+
+class WriteKind(StrEnum):
+    """What a row of the ledger wrote: the first part of the name of its operation."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPAIR = "repair"
+    HIDE = "hide"
+    REMOVE = "remove"
+    RESTORE = "restore"
+    VERSION = "version"
+    ATTACH = "attach"
+    DETACH = "detach"
+    RELATE = "relate"
+    UNRELATE = "unrelate"
+    TERM = "term"
+    CONTAINER = "container"
+    RENAME_TERM = "rename_term"
+    RENAME_CONTAINER = "rename_container"
+    PLACE = "place"
+    CONFLICT = "conflict"
+    CORRECTION = "correction"
+    UNDONE = "undone"
+
 
 CREATE = "create"
 HIDE = "hide"
@@ -24,7 +50,8 @@ _CONFLICT = "conflict:"
 _UNDO = "undo "
 UNDONE = "undone"  # in the ledger: which of its rows a rollback undid
 _CORRECTION = "correction:"
-_BETWEEN = ":"
+_BETWEEN, _RUN = ":", "@"
+_KINDS = {kind.value: kind for kind in WriteKind}
 _FORMER_TERM = "former term"
 
 
@@ -141,7 +168,7 @@ def renamed_container_names(kind: str, old: Sequence[str], new: Sequence[str]) -
 def is_former_term(name: str) -> bool:
     """Whether an earlier release may have meant another term by this name of one that is created than this one
     does."""
-    return name.startswith("term:") and (name.count(_BETWEEN) > 2 or "/" in name or "\\" in name)
+    return kind_of(name) is WriteKind.TERM and (name.count(_BETWEEN) > 2 or "/" in name or "\\" in name)
 
 
 def former_term(name: str) -> str:
@@ -220,12 +247,28 @@ def is_undo(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """The kind of write: `create`, `version`, `term`, `container`, `place`, …"""
-    return name.partition(":")[0]
+    """The kind of write: a `WriteKind`; of what a rollback or an inner write did, its first words."""
+    text = name.partition(_BETWEEN)[0]
+    return _KINDS.get(text, text)
+
+
+def object_of(name: str) -> str:
+    """What was written, without the kind: the key of a version, the vocabulary and path of a term, …"""
+    return name.partition(_BETWEEN)[2]
+
+
+def file_key_of(name: str) -> str:
+    """The key of the file of a version or an attachment; one that a repair wrote again has its run behind it."""
+    return object_of(name).partition(_RUN)[0]
+
+
+def of_kind(kind: WriteKind) -> str:
+    """The prefix of all writes of a kind that names what it writes."""
+    return f"{kind}{_BETWEEN}"
 
 
 def _of_run(key: str, run: int | None) -> str:
-    return key if run is None else f"{key}@{run}"
+    return key if run is None else f"{key}{_RUN}{run}"
 
 
 def _renamed(what: str, scope: str, old: str, new: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.connector import Connector
-from dam_sync.model.errors import ConfigError
+from dam_sync.model.errors import ConfigError, StopKind, StopRequested
 from dam_sync.model.limits import RateStatus
 from dam_sync.model.outage import Outage
 from dam_sync.model.ports import Transport
@@ -28,19 +28,26 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 @dataclass(slots=True)
 class StopToken:
-    """Asks a call to stop: nothing new is started, writes in progress are finished. `reason` is empty until then; with
-    `hurry`, assets that were only read ahead are released. on_stop: called whenever it is asked."""
+    """Asks a call to stop: nothing new is started, writes in progress are finished. `reason` is empty until then, and a
+    sentence for people; decisions are made by `kind`. With `hurry`, assets that were only read ahead are released.
+    on_stop: called whenever it is asked."""
 
     reason: str = ""
+    kind: StopKind = StopKind.ASKED
     hurry: bool = False
     on_stop: Callable[[], None] | None = None
 
-    def stop(self, reason: str, *, hurry: bool = False) -> None:
+    def stop(self, reason: str, kind: StopKind = StopKind.ASKED, *, hurry: bool = False) -> None:
         """Safe to repeat; the first reason is kept."""
-        self.reason = self.reason or reason
+        if not self.reason:
+            self.reason, self.kind = reason, kind
         self.hurry = self.hurry or hurry
         if self.on_stop is not None:
             self.on_stop()
+
+    def error(self, hint: str) -> StopRequested:
+        """What the call raises once it is asked to stop."""
+        return StopRequested(self.reason, kind=self.kind, hint=hint)
 
 
 class _Bytes(Protocol):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dam_sync.model.exposure import EXPOSURE, meaning_of
+from dam_sync.model.exposure import EXPOSURE, ExposureRuling, meaning_of
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.safe_text import shown_name
 
 OF_PATHS = {
@@ -26,39 +27,19 @@ OF_PATHS = {
     "created_at": "the creation date",
     "filename": "the file name",
 }
-OF_RULES = {
-    "not mapped": "no line of the mapping reads it",
-    "not used": "its line of the mapping took another value, or it lacks the part that is read",
-    "target cannot hold": "the target has no place for it",
-    "language not carried": "its line of the mapping carries another language",
-    "not in this type": "the type that the asset gets at the target has no such field",
-    "fixed": "the target cannot change it once the asset exists",
-    "behind the current one": "it came before a version that was moved, and the target adds new versions last",
+_RULES = {str(rule): rule for rule in LossRule}
+OF_TRANSFORMS = {
     "date": "it is not a date as its line of the mapping reads them, or its time of day is lost",
     "datetime": "it is not a timestamp as its line of the mapping reads them",
-    "no day in the date": "it names no day, so that the first one of its month or year is written",
-    "not counted": "the service was not asked how many there are, or has no such list",
-    "flattened": "levels are joined, because the target has fewer of them",
-    "days only": "the time of day is lost, because the target stores days",
     "safe_name": "the name has something that some systems refuse, so that the asset gets another",
-    "characters that the target avoids": "the target avoids some characters of it, so that the asset gets another",
-    "name taken": "another asset of the target has the name, so that this one gets another",
-    "no file": "the target gives a name only to files, and the asset has none",
-    "same path": "another one of the source has the same path, so that both become one",
-    "policy versions: current": "the job moves current files only",
-    "several": "the target takes one value",
     "first": "only the first of several values is carried",
     "truncate": "the text is cut to the length that the mapping gives",
     "lookup": "the table of the mapping has no such value",
     "vocabulary": "the vocabulary of the target has no such term",
-    "not in the list": "the list of the target has no such value",
     "unique": "the value was there twice",
     "null": "the mapping leaves the field empty",
-    "ignored by the mapping": "the mapping names it under `ignore`",
-    "unmapped: ignore": "no line of the mapping reads it, and it says `unmapped: ignore`",
-    "when": "the condition (`when`) of its line does not hold",
-    "only in conditions": "only conditions of the mapping read it",
 }
+"""What a transform of the mapping does to a value, by the name of the transform."""
 OF_PLACES = {
     "tags": "one of the tags",
     "security.groups": "one of the access groups",
@@ -76,9 +57,10 @@ def in_words(path: str, rule: str, optional: Collection[str] = ()) -> str:
     """`the creation date: the target has no place for it`; an unknown rule is named as it is. optional: parts of assets
     that the target would store if an option of the job named their place."""
     if path == EXPOSURE:
-        return meaning_of(*rule.split(" ", 1)) if " " in rule else meaning_of(rule, "")
+        ruling = ExposureRuling.read(rule)
+        return meaning_of(ruling.rule, ruling.result or "")
     part = path.removesuffix("[]")
-    if rule == "target cannot hold" and PARTS.get(part, part) in optional:
+    if rule_of(rule) is LossRule.NOT_HELD and PARTS.get(part, part) in optional:
         return f"{part_in_words(path)}: {UNLESS_ASKED}"
     return f"{part_in_words(path)}: {rule_in_words(rule)}"
 
@@ -91,7 +73,13 @@ def filled(omission: Mapping[str, Any]) -> str:
 
 def rule_in_words(rule: str) -> str:
     """The rule of a loss; an unknown one as it is named."""
-    return OF_RULES.get(rule, rule)
+    known = rule_of(rule)
+    return known.words if known is not None else OF_TRANSFORMS.get(rule, rule)
+
+
+def rule_of(text: str) -> LossRule | None:
+    """The rule that a report names; None for that of a transform or a connector."""
+    return _RULES.get(text)
 
 
 def part_in_words(path: str) -> str:

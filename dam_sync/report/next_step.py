@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dam_sync.model.conflict import CONFLICT
+from dam_sync.model.parking import ParkReason, park_cause
 
 SAFETY_STOP = 6  # exit code
 NEW_PLAN = "plan.json"
@@ -43,7 +43,7 @@ def after_report(report: Mapping[str, Any], job: str) -> list[str]:
     if report["kind"] == "verify":
         clean = bool(wave) and report["verdict"] is not None and report["verdict"]["clean"]
         return [_line("signoff", job, wave)] if clean else _after_verify(report["verdict"], job, wave)
-    open_conflicts = any(row["cause"] == CONFLICT for row in report["parked"])
+    open_conflicts = any(park_cause(row["cause"]) is ParkReason.CONFLICT for row in report["parked"])
     return [
         *([_line("errors", job)] if report["parked"] else []),
         *([_line("conflicts", job)] if open_conflicts else []),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dam_sync.model.exposure import EXPOSURE, HIDING, REFUSED
+from dam_sync.model.exposure import HIDING, ExposureResult
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import ExposureCause, park_cause
 from dam_sync.model.wording import agreed, bytes_text, counted
 from dam_sync.report.parts import HIGH, LOW, MEDIUM, ReportedRisk
 from dam_sync.report.report import Report
 
-NAME_TAKEN = "name taken"  # the rule of a loss that has a risk of its own
 SHOWN = 5  # losses and causes named one by one
 
 
@@ -29,7 +30,7 @@ def risks_of(report: Report) -> list[ReportedRisk]:
 
 def _exposure(report: Report) -> Iterator[ReportedRisk]:
     for row in report.exposure:
-        number, meaning, held = row["assets"], row["meaning"], row["fate"] == REFUSED
+        number, meaning, held = row["assets"], row["meaning"], row["fate"] == ExposureResult.REFUSED
         are = "will be" if report.is_plan else agreed(number, "is", "are")
         if row["fate"] in HIDING:
             fate = f"{are} {meaning}"
@@ -64,7 +65,7 @@ def _parked(report: Report) -> Iterator[ReportedRisk]:
     """One line for each reason; assets that are set aside because more people would see them have lines already."""
     reasons: Counter[str] = Counter()
     for row in report.parked:
-        if not row["cause"].startswith(EXPOSURE):
+        if not isinstance(park_cause(row["cause"]), ExposureCause):
             reasons[row.get("text") or row["cause"]] += row["count"]
     one, several = ("asset is", "assets are") if not report.is_plan else ("asset would be", "assets would be")
     for reason, number in reasons.most_common(SHOWN):
@@ -83,7 +84,7 @@ def _options(report: Report) -> Iterator[ReportedRisk]:
 
 def _losses(report: Report) -> Iterator[ReportedRisk]:
     undecided = {one.part for one in report.undecided}
-    losses = [loss for loss in report.losses if loss["path"] not in undecided and loss["rule"] != NAME_TAKEN]
+    losses = [loss for loss in report.losses if loss["path"] not in undecided and loss["rule"] != LossRule.NAME_TAKEN]
     for loss in losses[:SHOWN]:
         yield ReportedRisk(MEDIUM, "loss", f"{loss['text']} ({counted(loss['assets'], 'asset')})", loss["assets"])
     if more := len(losses[SHOWN:]):

@@ -8,7 +8,8 @@ from typing import Any
 
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
-from dam_sync.model.journal_names import kind_of
+from dam_sync.model.journal_names import WriteKind, kind_of
+from dam_sync.model.parking import park_cause
 from dam_sync.report.causes import cause_in_words
 from dam_sync.report.loss_words import in_words
 from dam_sync.report.page_templates import templates
@@ -49,7 +50,9 @@ def title_of(story: Mapping[str, Any]) -> str:
 
 def _sections(story: Mapping[str, Any]) -> Iterator[Section]:
     now = story["now"]
-    yield Section("Now", ("", ""), _pairs({**now, "cause": cause_in_words(now["cause"])} if "cause" in now else now))
+    yield Section(
+        "Now", ("", ""), _pairs({**now, "cause": cause_in_words(park_cause(now["cause"]))} if "cause" in now else now)
+    )
     live = story["live"] or {}
     yield from _of_live(live)
     columns = ("value", "rule", "last written", "kept at the target")
@@ -122,7 +125,7 @@ def _of_writes(story: Mapping[str, Any]) -> Iterator[Section]:
 
 def _decisions(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What a row of the ledger says about conflicts: value, which side stands, and what decided."""
-    if kind_of(row["operation"]) == CONFLICT:
+    if kind_of(row["operation"]) is WriteKind.CONFLICT:
         yield from ((path, one["take"], one["by"]) for path, one in row["detail"].items())
 
 

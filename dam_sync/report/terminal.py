@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from dam_sync.model.exposure import ACCEPTED, EXPOSURE, HIDING, REFUSED
+from dam_sync.model.exposure import HIDING, ExposureResult
 from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.parking import ExposureCause, park_cause
 from dam_sync.model.safe_text import shown_name, visible, visible_lines
 from dam_sync.report.causes import cause_in_words, why_parked
 from dam_sync.report.loss_words import LEFT_OUT, filled
@@ -41,8 +42,8 @@ WITH_OPTIONS = "`--json` lists all, `--html FILE` up to 200"
 GONE = {"asset": "asset", "target": "target id", "reason": "why", "since": "gone since", "until": "removed after"}
 GONE_TITLE = "Gone from the source, to be removed at the target"
 EXPOSURES = (
-    ("Held back, because more people would see them", frozenset({REFUSED})),
-    ("Visible to more people than at the source", frozenset({ACCEPTED})),
+    ("Held back, because more people would see them", frozenset({ExposureResult.REFUSED})),
+    ("Visible to more people than at the source", frozenset({ExposureResult.ACCEPTED})),
     ("Hidden at the target", frozenset(HIDING)),
 )
 """Titles of the tables of assets by what becomes of them."""
@@ -98,7 +99,7 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids:
             if row["fate"] in fates
         ]
         _table(console, title, ("rule", "", "assets", "for example", "meaning"), seen, more=everything)
-    held = [row for row in report["exposure"] if row["fate"] == REFUSED]
+    held = [row for row in report["exposure"] if row["fate"] == ExposureResult.REFUSED]
     if held:
         console.print("What to do about those that are set aside, the first that is right:")
         for text in what_to_do(held):
@@ -121,7 +122,7 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids:
     _table(console, "Losses", ("what", "rule", "assets", "for example"), rows, more=everything)
     parked = [
         (
-            cause_in_words(row["cause"]),
+            cause_in_words(park_cause(row["cause"])),
             why_parked(row),
             str(row["count"]),
             called(names, row["example"]),
@@ -140,7 +141,8 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids:
 
 def _what_to_do(row: Mapping[str, Any]) -> str:
     """What helps with a cause; what is set aside has a list of its own."""
-    return "see what to do above" if row["cause"].startswith(f"{EXPOSURE}: ") else str(row["hint"])
+    exposed = isinstance(park_cause(row["cause"]), ExposureCause)
+    return "see what to do above" if exposed else str(row["hint"])
 
 
 def where_all_is(report: Mapping[str, Any]) -> str:

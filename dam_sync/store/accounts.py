@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, select
 
 from dam_sync.model.account import AccountKey
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import cause_of_row
 from dam_sync.store.base import Database, Repository, from_text
 from dam_sync.store.rows import WorkRecord
 from dam_sync.store.tables import ACCOUNT_KEY, LINK, WORK
@@ -65,7 +66,7 @@ def _record(row: Row[Any], keys: Mapping[int, AccountKey]) -> WorkRecord:
         row.asset,
         row.revision,
         row.action,
-        row.cause,
+        cause_of_row(row.cause, parked=row.action == "parked"),
         row.message,
         from_text(row.losses) or (),
         {keys[pairs[at]]: pairs[at + 1] for at in range(0, len(pairs), 2)},

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.journal_names import correction
+from dam_sync.model.parking import ParkCause, stored_texts
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.ledger import append
 from dam_sync.store.rows import CorrectionRow, LedgerRow
@@ -61,10 +62,14 @@ class CorrectionRepository(Repository):
 
         return await self._read(job)
 
-    async def any_failed(self, causes: Collection[str] = ()) -> bool:
+    async def any_failed(self, causes: Collection[ParkCause] = ()) -> bool:
         """Whether an asset is parked for values, and for one of these causes if there are any."""
         parked = select(WORK.c.asset).where(text(PARKED))
-        parked = parked.where(WORK.c.cause.in_(causes)) if causes else parked
+        parked = (
+            parked.where(WORK.c.cause.in_([text for cause in causes for text in stored_texts(cause)]))
+            if causes
+            else parked
+        )
         chosen = select(CORRECTION.c.asset).where(CORRECTION.c.asset.in_(parked)).limit(1)
         return await self._read(lambda c: c.execute(chosen).first() is not None)
 

@@ -14,7 +14,8 @@ from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.notes import put_note
-from dam_sync.store.rows import RelationRow
+from dam_sync.store.refused import unwritten
+from dam_sync.store.rows import RelationRow, UnwrittenRelations
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, MEMBER, META, PLACEMENT, RELATION
@@ -286,10 +287,10 @@ class RelationRepository(Repository):
         one = update(RELATION).where(RELATION.c.seq == row.seq).values(refused=why)
         await self._write(lambda c: c.execute(one) and None)
 
-    async def relations_refused(self) -> list[tuple[str, int]]:
-        """Number of relations by reason; the empty reason: an end was not moved."""
+    async def relations_refused(self) -> list[UnwrittenRelations]:
+        """Relations that are not written, by reason."""
         chosen = select(RELATION.c.refused, func.count()).group_by(RELATION.c.refused).order_by(RELATION.c.refused)
-        return await self._read(lambda c: [(row[0], int(row[1])) for row in c.execute(chosen)])
+        return await self._read(lambda c: [unwritten(row[0], int(row[1])) for row in c.execute(chosen)])
 
     async def relations_done(self, rows: Sequence[RelationRow]) -> None:
         """These are done; safe to repeat."""

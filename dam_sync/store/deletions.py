@@ -9,9 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, delete, false, func, insert, or_, select, update
 
 from dam_sync.model.asset import AssetId
+from dam_sync.model.parking import ParkCause, stored_texts
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.links import link_of, write_link
-from dam_sync.store.rows import Deletion, Sighting, TrashedLink
+from dam_sync.store.rows import Deletion, DeletionReason, Sighting, TrashedLink
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import (
     DELETION,
@@ -87,11 +88,12 @@ class DeletionRepository(Repository):
         if await self._read(lambda c: c.execute(select(DELETION.c.source).limit(1)).first()) is not None:
             await self._write(lambda c: c.execute(delete(DELETION)) and None)
 
-    async def deletions(self, after: str = "", at_most: int = 500, without: str = "") -> list[Deletion]:
+    async def deletions(self, after: str = "", at_most: int = 500, without: ParkCause | None = None) -> list[Deletion]:
         """A page of them in the order of source ids, without those that are parked for the cause `without`."""
         chosen = _GONE.where(DELETION.c.source > after)
-        if without:
-            parked = select(WORK.c.asset).where(WORK.c.action == "parked", WORK.c.cause == without)
+        if without is not None:
+            named = WORK.c.cause.in_(stored_texts(without))
+            parked = select(WORK.c.asset).where(WORK.c.action == "parked", named)
             chosen = chosen.where(DELETION.c.source.not_in(parked))
         chosen = chosen.order_by(DELETION.c.source).limit(at_most)
         return await self._read(lambda c: [_deletion(row) for row in c.execute(chosen)])
@@ -191,7 +193,7 @@ def _sighting(row: Row[Any]) -> Sighting:
         known = Deletion(
             row.source,
             row.target,
-            row.known_reason,
+            DeletionReason(row.known_reason),
             instant(row.known_since),
             row.known_listings,
             row.known_run,
@@ -212,7 +214,9 @@ def _values(row: Deletion) -> dict[str, Any]:
 
 
 def _deletion(row: Row[Any]) -> Deletion:
-    return Deletion(row.source, row.target, row.reason, instant(row.since), row.listings, row.run, row.scope)
+    return Deletion(
+        row.source, row.target, DeletionReason(row.reason), instant(row.since), row.listings, row.run, row.scope
+    )
 
 
 def _trashed(row: Row[Any]) -> TrashedLink:

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from dam_sync.model import journal_names
+from dam_sync.model.journal_names import WriteKind, of_kind
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, pieces
 from dam_sync.store.note_keys import TERM_NAMES
@@ -25,7 +26,7 @@ class FormerNames(Repository):
         in the ledger says; of one that was only begun, nobody knows yet which it is. Safe to repeat."""
 
         def job(c: Connection) -> None:
-            term = JOURNAL.c.name.startswith("term:", autoescape=True)
+            term = JOURNAL.c.name.startswith(of_kind(WriteKind.TERM), autoescape=True)
             rows = c.execute(select(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, term)).all()
             former = [dict(row._mapping) for row in rows if journal_names.is_former_term(row.name)]
             for row in former:
@@ -39,7 +40,7 @@ class FormerNames(Repository):
     async def misplaced_terms(self, targets: Collection[str]) -> frozenset[tuple[str, str]]:
         """Those of these terms of the target that were created for a path, without a parent; with that path as the last
         release joined it."""
-        term = LEDGER.c.operation.startswith("term:", autoescape=True)
+        term = LEDGER.c.operation.startswith(of_kind(WriteKind.TERM), autoescape=True)
 
         def job(c: Connection) -> frozenset[tuple[str, str]]:
             found = set[tuple[str, str]]()

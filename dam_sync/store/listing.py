@@ -9,10 +9,11 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, s
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
+from dam_sync.model.parking import SkipReason, cause_of_row
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.weights import LISTED_BYTES
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import MADE, NOT_SELECTED, READ_AGAIN, ShardRow
+from dam_sync.store.rows import MADE, READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, RUN, SEEN, SHARD, WORK, stamp
 from dam_sync.store.upsert import upsert
@@ -186,7 +187,7 @@ class Shards(Repository):
     async def left_out_assets(self, after: str, at_most: int) -> list[tuple[AssetId, bool]]:
         """A page of the assets that were not selected, or found to be deleted (then with True), in the order of their
         ids."""
-        left = or_(WORK.c.cause == NOT_SELECTED, WORK.c.deleted)
+        left = or_(WORK.c.cause == str(SkipReason.NOT_SELECTED), WORK.c.deleted)
         chosen = select(WORK.c.asset, WORK.c.deleted).where(WORK.c.asset > after, left)
         chosen = chosen.order_by(WORK.c.asset).limit(at_most)
         return await self._read(lambda c: [(AssetId(row.asset), bool(row.deleted)) for row in c.execute(chosen)])
@@ -278,7 +279,7 @@ def _may_return(row: Any, *, linked: bool, deleted: bool) -> bool:
     """Whether an asset may be read again."""
     if row is not None and row.deleted:
         return deleted
-    return linked or (row is not None and row.cause == NOT_SELECTED)
+    return linked or (row is not None and cause_of_row(row.cause, parked=False) is SkipReason.NOT_SELECTED)
 
 
 def _same(row: Any, entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.model.joined_names import joined
+from dam_sync.model.parking import Cause, cause_of_row
 from dam_sync.store.base import Repository, from_text
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LINK, PLANNED, SEEN, WORK
@@ -74,7 +75,7 @@ class CoveredAsset:
     revision: str
     listed: bool
     action: str
-    cause: str
+    cause: Cause | None
     message: str
     digest: str
     filename: str
@@ -154,10 +155,10 @@ def _covered_asset(asset: str, work: Any, link: Any, run: int) -> CoveredAsset |
     if work is not None and run in (work.run, work.listed_run):
         action = work.action if work.state == "settled" else ""
         listed, named, losses = work.listed_run == run, from_text(work.named), from_text(work.losses) or ()
-        why = work.cause, work.message, work.digest
+        why = cause_of_row(work.cause, parked=work.action == "parked"), work.message, work.digest
         return CoveredAsset(asset, work.revision, listed, action, *why, filename, target, named, losses)
     if link is not None and link.seen_run == run:  # listed at the revision that was written
-        return CoveredAsset(asset, link.source_revision, True, "unchanged", "", "", "", filename, target, {}, ())
+        return CoveredAsset(asset, link.source_revision, True, "unchanged", None, "", "", filename, target, {}, ())
     return None
 
 

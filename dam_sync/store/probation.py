@@ -70,7 +70,7 @@ class ProbationRepository(Repository):
         now = self._now()
 
         def job(c: Connection) -> bool:
-            parked = (WORK.c.asset == source, WORK.c.state == "settled", WORK.c.cause == outcome.cause)
+            parked = (WORK.c.asset == source, WORK.c.state == "settled", WORK.c.cause == str(outcome.cause or ""))
             counted = (WORK.c.run == run,) if run else ()
             if c.execute(select(WORK.c.asset).where(*parked, *counted)).first() is not None:
                 return False
@@ -89,8 +89,14 @@ class ProbationRepository(Repository):
 
 
 def _park(c: Connection, source: str, outcome: Outcome, run: int, now: str) -> bool:
-    parked = {"action": outcome.action, "cause": outcome.cause, "hint": outcome.hint, "message": outcome.message}
-    rest = {"operation": outcome.operation, "evidence": "", "losses": "null", "settled_at": now}
+    parked = {"action": outcome.action, "cause": str(outcome.cause or ""), "hint": outcome.hint}
+    rest = {
+        "message": outcome.message,
+        "operation": outcome.operation,
+        "evidence": "",
+        "losses": "null",
+        "settled_at": now,
+    }
     counted = {"run": run} if run else {}
     mine = (WORK.c.asset == source, WORK.c.state == "settled")
     return bool(c.execute(update(WORK).where(*mine).values(**parked, **rest, **counted)).rowcount)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Integer,
     Row,
@@ -24,8 +25,8 @@ from sqlalchemy import (
 
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
-from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.errors import StoreBusy
+from dam_sync.model.parking import ParkCause, ParkReason, SkipReason, park_cause, stored_texts
 from dam_sync.store.accounts import account_pairs
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.conflicts import put_conflicts
@@ -35,12 +36,9 @@ from dam_sync.store.deletions import drop_trashed, move_to_trashed, retry_trashe
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
 from dam_sync.store.links import write_link
 from dam_sync.store.rows import (
-    CHANGED_AT_TARGET,
-    DELETED,
     MADE,
-    NOT_SELECTED,
     REMOVED,
-    STILL_IN_TRASH,
+    CauseRow,
     HeldBackRow,
     Outcome,
     ParkedRow,
@@ -54,7 +52,6 @@ from dam_sync.store.tables import CONFLICTS, LINK, OPEN, PARKED, PLACEMENT, RELA
 from dam_sync.store.waves import put_wave
 
 UNFINISHED = frozenset({"parked", "skipped"})  # outcomes whose journal is kept: the asset may become work again
-UNCERTAIN = "Uncertain"
 UNNAMED = "{}"  # of an asset that was not read; what is known of its name stays
 
 _NOW = PreparedStatement(
@@ -204,7 +201,7 @@ class WorkQueue(Repository):
         if work.journal.results is not None:
             await work.journal.results.durable()
 
-    async def unpark(self, causes: Collection[str] | None) -> int:
+    async def unpark(self, causes: Collection[ParkCause] | None) -> int:
         """Put parked assets back into the queue, all (with refused memberships and relations) or those of
         some causes; returns the number of assets.
 
@@ -213,12 +210,12 @@ class WorkQueue(Repository):
         """
 
         def job(c: Connection) -> int:
-            chosen = [text(PARKED)] if causes is None else [text(PARKED), WORK.c.cause.in_(list(causes))]
-            if causes is not None and UNCERTAIN in causes:
-                vouch_for(c, select(WORK.c.asset).where(text(PARKED), WORK.c.cause == UNCERTAIN))
+            chosen = [text(PARKED)] if causes is None else [text(PARKED), _is_one_of(causes)]
+            if causes is not None and ParkReason.UNCERTAIN in causes:
+                vouch_for(c, select(WORK.c.asset).where(text(PARKED), _is_one_of({ParkReason.UNCERTAIN})))
             assets = select(WORK.c.asset).where(*chosen)
             c.execute(delete(REMOVAL).where(REMOVAL.c.source.in_(assets)))
-            retry_trashed(c, assets.where(WORK.c.cause == STILL_IN_TRASH))
+            retry_trashed(c, assets.where(_is_one_of({ParkReason.STILL_IN_TRASH})))
             if causes is None:
                 for table in (PLACEMENT, RELATION):
                     c.execute(update(table).values(refused=""))
@@ -230,17 +227,17 @@ class WorkQueue(Repository):
         """Requeue what was parked for temporary failures in fewer than this many runs in a row; returns how many."""
         return await self._put_back(WORK.c.passing > 0, WORK.c.passing < most)
 
-    async def retry_causes(self, causes: Collection[str], operation: str = "") -> int:
+    async def retry_causes(self, causes: Collection[ParkCause], operation: str = "") -> int:
         """Requeue what was parked for one of these causes, or by this operation; returns how many. Unlike `unpark`, it
         does not vouch for uncertain calls."""
-        named = WORK.c.cause.in_(list(causes))
+        named = _is_one_of(causes)
         return await self._put_back(or_(named, WORK.c.operation == operation) if operation else named)
 
     async def retry_decided(self) -> int:
         """Requeue what was parked for conflicts that are all decided now; returns how many."""
         undecided = select(CONFLICTS.c.asset).where(CONFLICTS.c.decision == "")
         decided = select(CONFLICTS.c.asset).where(CONFLICTS.c.asset.not_in(undecided))
-        return await self._put_back(WORK.c.cause == CONFLICT, WORK.c.asset.in_(decided))
+        return await self._put_back(_is_one_of({ParkReason.CONFLICT}), WORK.c.asset.in_(decided))
 
     async def retry_assets(self, assets: Collection[str]) -> int:
         """Requeue these of the parked assets; returns how many."""
@@ -332,35 +329,39 @@ class WorkQueue(Repository):
 
         return await self._read(job)
 
-    async def parked(self, *, limit: int, offset: int = 0, cause: str | None = None) -> list[ParkedRow]:
+    async def parked(self, *, limit: int, offset: int = 0, cause: ParkCause | None = None) -> list[ParkedRow]:
         """Parked assets in the order of their listing."""
         chosen = select(WORK).where(text(PARKED)).order_by(WORK.c.seq).limit(limit).offset(offset)
-        chosen = chosen if cause is None else chosen.where(WORK.c.cause == cause)
+        chosen = chosen if cause is None else chosen.where(_is_one_of({cause}))
 
         def job(c: Connection) -> list[ParkedRow]:
             return [
-                ParkedRow(row.asset, row.cause, row.operation, row.message, row.hint, from_text(row.named))
+                ParkedRow(row.asset, park_cause(row.cause), row.operation, row.message, row.hint, from_text(row.named))
                 for row in c.execute(chosen)
             ]
 
         return await self._read(job)
 
-    async def parked_causes(self) -> list[tuple[str, str, str, int, str]]:
-        """(cause, operation, hint, count, one example with its message), most frequent first."""
+    async def parked_causes(self) -> list[CauseRow]:
+        """Why assets are parked, most frequent first."""
         group = (WORK.c.cause, WORK.c.operation, WORK.c.hint)
         many = func.count().label("many")
         chosen = (
             select(*group, many, func.min(WORK.c.asset + ": " + WORK.c.message)).where(text(PARKED)).group_by(*group)
         )
         chosen = chosen.order_by(many.desc(), WORK.c.cause)
-        return await self._read(lambda c: [tuple(row) for row in c.execute(chosen)])
+        return await self._read(lambda c: [CauseRow(park_cause(row[0]), *row[1:]) for row in c.execute(chosen)])
 
     async def left_out(self, run: int) -> dict[str, int]:
         """Assets of this run that were not selected, by the condition that left them out, most frequent first."""
         many, message = func.count().label("many"), WORK.c.message
-        chosen = select(message, many).where(WORK.c.run == run, WORK.c.cause == NOT_SELECTED).group_by(message)
+        chosen = (
+            select(message, many)
+            .where(WORK.c.run == run, WORK.c.cause == str(SkipReason.NOT_SELECTED))
+            .group_by(message)
+        )
         rows = await self._read(lambda c: c.execute(chosen.order_by(many.desc(), message)).all())
-        return {row.message.removeprefix(f"{NOT_SELECTED}: "): int(row.many) for row in rows}
+        return {row.message.removeprefix(f"{SkipReason.NOT_SELECTED}: "): int(row.many) for row in rows}
 
     async def losses(self, run: int) -> list[tuple[str, str, int]]:
         """(path, rule, assets) over everything this run completed, most frequent first."""
@@ -393,6 +394,10 @@ class WorkQueue(Repository):
             await self._write(lambda c: c.execute(statement, held) and None)
 
 
+def _is_one_of(causes: Collection[ParkCause]) -> ColumnElement[bool]:
+    return WORK.c.cause.in_([text for cause in causes for text in stored_texts(cause)])
+
+
 def _held_back(row: Any) -> HeldBackRow:
     remedies, groups = (from_text(text or "[]") for text in (row.remedies, row.limited))
     return HeldBackRow(row.rule, remedies, groups, bool(int(row.closes or 0)), row.many)
@@ -412,7 +417,7 @@ def _complete(c: Connection, row: Any, outcome: Outcome, now: str, account: str)
         c,
         at=row.seq,
         new_action=action,
-        new_cause=outcome.cause,
+        new_cause=str(outcome.cause or ""),
         new_operation=outcome.operation,
         new_message=outcome.message,
         new_hint=outcome.hint,
@@ -434,7 +439,7 @@ def _all_losses(c: Connection, seq: int, outcome: Outcome) -> str:
 
 def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     """Write what belongs to the same transaction."""
-    if outcome.cause == DELETED and not row.again:  # also one that a run of some assets found so
+    if outcome.cause is SkipReason.DELETED and not row.again:  # also one that a run of some assets found so
         c.execute(update(WORK).where(WORK.c.seq == row.seq).values(deleted=True))
     if outcome.action == REMOVED:
         move_to_trashed(c, row.asset, row.run, now)
@@ -449,12 +454,12 @@ def _complete_rest(c: Connection, row: Any, outcome: Outcome, now: str) -> None:
     if outcome.action not in UNFINISHED:
         drop_steps(c, row.asset)
     put_failed(c, row.asset, outcome.failed, now)
-    if outcome.action != "parked" or outcome.cause in (CONFLICT, CHANGED_AT_TARGET):
+    if outcome.action != "parked" or outcome.cause in (ParkReason.CONFLICT, ParkReason.CHANGED_AT_TARGET):
         put_conflicts(c, row.asset, outcome.conflicts)
 
 
 def _work(row: Row[Any], begun: bool) -> Work:
     payload = asset_from_json(from_text(row.payload)) if row.payload else None
     attempt = row.attempt + 1
-    known = row.passing, row.cause
+    known = row.passing, park_cause(row.cause) if row.cause else None
     return Work(row.seq, AssetId(row.asset), row.revision, payload, bool(row.deleted), attempt, begun, *known)

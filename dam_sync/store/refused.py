@@ -7,26 +7,38 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select, union_all, update
 from sqlalchemy.sql.expression import literal
 
+from dam_sync.model.parking import ParkReason
 from dam_sync.store.base import Repository
-from dam_sync.store.rows import ParkedRow
+from dam_sync.store.rows import CauseRow, ParkedRow, UnwrittenRelations
 from dam_sync.store.tables import LINK, PLACEMENT, RELATION
 
-MEMBERSHIP, RELATED = "membership refused", "relation refused"
-HINT = "grant the user of the job the permission, or correct the mapping; the next run tries again"
-CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
+_REASONS = {str(reason): reason for reason in (ParkReason.MEMBERSHIP_REFUSED, ParkReason.RELATION_REFUSED)}
+_CIRCLE = "one more would close a circle, which the target refuses; take one out of the circle at the source"
+"""The end of the reason of a relation that no run can write: the only mark of it in its row."""
+
+
+def circle_of(kind: str) -> str:
+    """The reason why a relation of this kind is not written."""
+    return f"{kind}: {_CIRCLE}"
+
+
+def unwritten(reason: str, number: int) -> UnwrittenRelations:
+    """Relations whose row has this reason."""
+    return UnwrittenRelations(reason, number, closes_circle=reason.endswith(f": {_CIRCLE}"))
 
 
 class RefusedRepository(Repository):
     """Refused memberships and relations of moved assets."""
 
-    async def refused_causes(self) -> list[tuple[str, str, str, int, str]]:
-        """(cause, operation, hint, count, one example with its message), like `parked_causes`."""
+    async def refused_causes(self) -> list[CauseRow]:
+        """Why memberships and relations are refused."""
         rows = _rows().subquery()
         example = func.min(rows.c.asset + ": " + rows.c.message)
         chosen = select(rows.c.cause, func.count(), example).group_by(rows.c.cause).order_by(rows.c.cause)
 
-        def job(c: Connection) -> list[tuple[str, str, str, int, str]]:
-            return [(cause, "", HINT, int(many), text) for cause, many, text in c.execute(chosen)]
+        def job(c: Connection) -> list[CauseRow]:
+            found = ((_REASONS[cause], int(many), text) for cause, many, text in c.execute(chosen))
+            return [CauseRow(cause, "", cause.to_do, many, text) for cause, many, text in found]
 
         return await self._read(job)
 
@@ -38,8 +50,9 @@ class RefusedRepository(Repository):
 
         def job(c: Connection) -> list[ParkedRow]:
             return [
-                ParkedRow(row.asset, row.cause, "", row.message, HINT, {"filename": row.filename or ""})
+                ParkedRow(row.asset, cause, "", row.message, cause.to_do, {"filename": row.filename or ""})
                 for row in c.execute(chosen)
+                for cause in (_REASONS[row.cause],)
             ]
 
         return await self._read(job)
@@ -58,8 +71,10 @@ def _rows() -> Any:
     """Asset, cause and message of all of them, except relations that would close a cycle, which no run can write."""
     owner = func.coalesce(LINK.c.source, PLACEMENT.c.asset).label("asset")
     joined = PLACEMENT.outerjoin(LINK, LINK.c.target == PLACEMENT.c.asset)
-    members: Select[Any] = select(owner, literal(MEMBERSHIP).label("cause"), PLACEMENT.c.refused.label("message"))
+    members: Select[Any] = select(
+        owner, literal(str(ParkReason.MEMBERSHIP_REFUSED)).label("cause"), PLACEMENT.c.refused.label("message")
+    )
     members = members.select_from(joined).where(PLACEMENT.c.refused != "")
-    related: Select[Any] = select(RELATION.c.owner, literal(RELATED), RELATION.c.refused)
-    related = related.where(RELATION.c.refused != "", RELATION.c.refused.not_like(f"%{CIRCLE}"))
+    related: Select[Any] = select(RELATION.c.owner, literal(str(ParkReason.RELATION_REFUSED)), RELATION.c.refused)
+    related = related.where(RELATION.c.refused != "", RELATION.c.refused.not_like(f"%: {_CIRCLE}"))
     return union_all(members, related)

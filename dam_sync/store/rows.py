@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Final
 
 from dam_sync.model.account import AccountKey
 from dam_sync.model.asset import Asset, AssetId, Placement
 from dam_sync.model.correction import FailedValue
 from dam_sync.model.journal import ResultsUnderWay
+from dam_sync.model.journal_names import kind_of
+from dam_sync.model.parking import Cause, ParkCause
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
 
@@ -95,7 +98,7 @@ class Work:
     attempt: int = 0
     begun: bool = False
     passing: int = 0
-    parked_for: str = ""
+    parked_for: ParkCause | None = None
     journal: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
@@ -203,8 +206,14 @@ class ConflictRow:
     filename: str = ""
 
 
-IN_TRASH, UNLISTED = "trash", "unlisted"
-"""Why a linked asset counts as deleted at the source: it was listed in the trash, or not listed at all."""
+class DeletionReason(StrEnum):
+    """Why a linked asset counts as deleted at the source."""
+
+    TRASH = "trash"  # it was listed there
+    UNLISTED = "unlisted"  # it was not listed at all
+
+
+IN_TRASH, UNLISTED = DeletionReason.TRASH, DeletionReason.UNLISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +224,7 @@ class Deletion:
 
     source: str
     target: str
-    reason: str
+    reason: DeletionReason
     since: datetime
     listings: int
     run: int
@@ -267,8 +276,6 @@ class OnProbation:
 LEFT = "left:"
 """Before the key of a file that left the source and stays at the target."""
 READ_AGAIN = "(read again)"  # revision of work that no listing of its run returned
-NOT_SELECTED = "not selected"
-"""The cause of assets that the mapping does not select."""
 MADE = ("created", "updated")
 """Actions by which an asset stays counted if the run comes back to it and there is nothing to do; as the first of them
 also if it is updated then."""
@@ -276,12 +283,6 @@ also if it is updated then."""
 
 REMOVED = "removed"
 """The action of an asset that is gone from the source and was moved to the trash of the target."""
-CHANGED_AT_TARGET = "changed at the target"
-"""The cause for which an asset is parked that is gone from the source, and is not removed because of that change."""
-DELETED = "deleted"
-"""The cause for which an asset is left out that is in the trash of the source."""
-STILL_IN_TRASH = "in the trash of the target"
-"""The cause for which an asset is parked that was removed, is listed again, and cannot be taken out of the trash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +297,7 @@ class Outcome:
     """
 
     action: str
-    cause: str = ""
+    cause: Cause | None = None
     message: str = ""
     hint: str = ""
     operation: str = ""
@@ -323,7 +324,7 @@ class WorkRecord:
     asset: str
     revision: str
     action: str
-    cause: str
+    cause: Cause | None
     message: str
     losses: Sequence[Mapping[str, str]]
     account: Mapping[AccountKey, int]
@@ -338,11 +339,23 @@ class ParkedRow:
     """A parked asset. named: file name, title and URL at the source, if known when it was parked."""
 
     asset: str
-    cause: str
+    cause: ParkCause
     operation: str
     message: str
     hint: str
     named: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """Parked assets, or refused memberships or relations, of one cause, call and hint. example: one of them with its
+    message."""
+
+    cause: ParkCause
+    operation: str
+    hint: str
+    count: int
+    example: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +382,16 @@ class RelationRow:
 
 
 @dataclass(frozen=True, slots=True)
+class UnwrittenRelations:
+    """Relations that are not written, for one reason; an empty one: an end was not moved. closes_circle: one more
+    would, so that no run can write them."""
+
+    reason: str
+    number: int
+    closes_circle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LedgerRow:
     """One write, made or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
     `LedgerTable`."""
@@ -386,6 +409,11 @@ class LedgerRow:
     size: int | None = None
     version: str = ""
     seconds: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What was written: a `WriteKind`, or the first words of what a rollback did."""
+        return kind_of(self.operation)
 
 
 @dataclass(frozen=True, slots=True)

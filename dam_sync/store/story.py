@@ -11,7 +11,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, union
 from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
-from dam_sync.model.journal_names import of_owner
+from dam_sync.model.journal_names import CREATE, WriteKind, of_kind, of_owner
+from dam_sync.model.parking import Cause, cause_of_row
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.journal import ASSET_SCOPE
@@ -72,7 +73,7 @@ class LastOutcome:
     run: int
     listed_run: int
     revision: str
-    cause: str
+    cause: Cause | None
     operation: str
     message: str
     hint: str
@@ -110,7 +111,7 @@ class StoryRepository(Repository):
             select(WORK.c.asset.label("source"), literal(SOURCE).label("by")).where(WORK.c.asset == text),
             select(LINK.c.source, literal(SOURCE)).where(LINK.c.source == text),
             select(TRASHED.c.source, literal(SOURCE)).where(TRASHED.c.source == text),
-            select(LEDGER.c.asset, literal(SOURCE)).where(LEDGER.c.asset == text, LEDGER.c.operation == "create"),
+            select(LEDGER.c.asset, literal(SOURCE)).where(LEDGER.c.asset == text, LEDGER.c.operation == CREATE),
             select(LINK.c.source, literal(TARGET)).where(LINK.c.target == text),
             select(TRASHED.c.source, literal(TARGET)).where(TRASHED.c.target == text),
             select(LINK.c.source, literal(FILENAME)).where(LINK.c.filename == text),
@@ -210,7 +211,7 @@ def _last(row: Any) -> LastOutcome:
         run=row.run,
         listed_run=row.listed_run,
         revision=row.revision,
-        cause=row.cause,
+        cause=cause_of_row(row.cause, parked=row.action == "parked"),
         operation=row.operation,
         message=row.message,
         hint=row.hint,
@@ -225,7 +226,9 @@ def _writes(source: str, target: str) -> Any:
     mine = [LEDGER.c.asset == source]
     mine += [operation.startswith(prefix, autoescape=True) for prefix in of_owner(source)]
     if target:
-        mine.append(and_(operation.startswith("place:"), changes.contains(f'"{target}"', autoescape=True)))
+        mine.append(
+            and_(operation.startswith(of_kind(WriteKind.PLACE)), changes.contains(f'"{target}"', autoescape=True))
+        )
     return select(LEDGER).where(or_(*mine)).order_by(LEDGER.c.seq)
 
 

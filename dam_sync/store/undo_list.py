@@ -9,17 +9,22 @@ from itertools import groupby
 from pathlib import Path
 
 from dam_sync.model import journal_names
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.store.base import from_text, to_text
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.scratch import ScratchDatabase
 
-OF_ASSET = frozenset({"create", "hide", "remove", "restore", "version", "attach", "detach", "update", "repair"})
-RELATIONS = frozenset({"relate", "unrelate"})
-RENAMES = frozenset({"rename_term", "rename_container"})
-PLACE = "place"
+OF_ASSET = frozenset(
+    {
+        *(WriteKind.CREATE, WriteKind.UPDATE, WriteKind.REPAIR, WriteKind.HIDE, WriteKind.REMOVE, WriteKind.RESTORE),
+        *(WriteKind.VERSION, WriteKind.ATTACH, WriteKind.DETACH),
+    }
+)
+RELATIONS = frozenset({WriteKind.RELATE, WriteKind.UNRELATE})
+RENAMES = frozenset({WriteKind.RENAME_TERM, WriteKind.RENAME_CONTAINER})
 UNRECORDED = 0  # the number of what the ledger does not have; those of relations are below
 EXAMPLES = 3
-MADE = frozenset({"term", "container"})
+MADE = frozenset({WriteKind.TERM, WriteKind.CONTAINER})
 NOBODY: tuple[list[str], list[str]] = ([], [])
 _SCHEMA = """
 CREATE TABLE undone (seq INTEGER PRIMARY KEY);
@@ -59,7 +64,7 @@ class WrittenAsset:
     @property
     def created(self) -> bool:
         """Whether the run created the asset."""
-        return any(row.operation == journal_names.CREATE for row in self.rows)
+        return any(row.kind is WriteKind.CREATE for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,8 @@ class UndoList(ScratchDatabase):
         self._db.execute("COMMIT")
 
     def _add(self, row: LedgerRow) -> None:
-        kind = journal_names.kind_of(row.operation)
-        if row.operation == journal_names.UNDONE:
+        kind = row.kind
+        if kind is WriteKind.UNDONE:
             self._db.executemany("INSERT OR IGNORE INTO undone VALUES (?)", [(seq,) for seq in row.detail["rows"]])
             left = row.detail.get("left", ()) if row.detail["run"] == self.run else ()
             rows = [(what, reason, True, row.asset, row.target) for what, reason in left]
@@ -119,24 +124,24 @@ class UndoList(ScratchDatabase):
                 "INSERT OR IGNORE INTO later VALUES (?, ?, ?)",
                 [(target, row.seq, row.run) for target in concerned(row, kind)],
             )
-        if kind in ("create", "version") and (row.digest or row.size is not None):
+        if kind in (WriteKind.CREATE, WriteKind.VERSION) and (row.digest or row.size is not None):
             self._db.execute("INSERT INTO uploaded VALUES (?, ?, ?, ?)", (row.target, row.seq, row.digest, row.size))
 
     def _written(self, row: LedgerRow, kind: str) -> None:
         if kind in OF_ASSET and row.target:
-            values = (row.target, row.seq, kind, row.asset, to_text(asdict(row)))
+            values = (row.target, row.seq, str(kind), row.asset, to_text(asdict(row)))
             self._db.execute("INSERT INTO written VALUES (?, ?, ?, ?, ?)", values)
         elif kind in RELATIONS and (relation := _relation_of(row)):
             ends = (row.target, relation["target"])
             self._db.execute("INSERT INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
         elif kind in RENAMES:
             self._db.execute("INSERT INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
-        elif kind == PLACE and _members_of(row) != NOBODY:
+        elif kind is WriteKind.PLACE and _members_of(row) != NOBODY:
             removed, added = _members_of(row)
             rows = [(row.target, each, row.seq, adds) for ids, adds in ((removed, 0), (added, 1)) for each in ids]
             self._db.executemany("INSERT INTO member (container, target, seq, adds) VALUES (?, ?, ?, ?)", rows)
         else:
-            self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (kind, row.seq, row.run, row.operation))
+            self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (str(kind), row.seq, row.run, row.operation))
 
     def add_begun(self, assets: Iterable[tuple[str, str, bool]]) -> None:
         """Assets, by their ids at source and target, that the run began to change and did not complete; and whether an
@@ -308,7 +313,7 @@ def concerned(row: LedgerRow, kind: str) -> set[str]:
     """The assets of the target that a write changed."""
     if kind in MADE | RENAMES:
         return set()
-    if kind == PLACE:
+    if kind is WriteKind.PLACE:
         removed, added = _members_of(row)
         return {*removed, *added}
     other = _relation_of(row).get("target") if kind in RELATIONS else ""

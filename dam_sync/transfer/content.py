@@ -11,6 +11,7 @@ from typing import Protocol
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import IntegrityError, OtherVersion
 from dam_sync.model.limits import MIB
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Budget, Content
 from dam_sync.transfer.budget import MemoryBudget
 from dam_sync.transfer.described import BLOCK, Described
@@ -22,7 +23,6 @@ from dam_sync.transfer.spool import SpoolFile, spool_file
 __all__ = ["MEMORY_BYTES", "MemoryBudget", "MemoryContent", "Opener", "RangedContent", "SpooledContent", "content_of"]
 
 MEMORY_BYTES = 4 * MIB
-ENCODED = "content-encoding"
 OPEN_IT = "download it from the service by hand, and upload it there again if it does not open"
 
 
@@ -160,12 +160,12 @@ def _neither(download: Download, file: FileRef) -> IntegrityError | None:
     if not download.version.codings:
         return None
     text = f"{_as_encoded(download, file)}; neither what is sent nor what it decodes to has the size and the digest"
-    return IntegrityError(f"{text} that the service gives", code=ENCODED, hint=OPEN_IT)
+    return IntegrityError(f"{text} that the service gives", code=ParkReason.ENCODING, hint=OPEN_IT)
 
 
 def _undecided(download: Download, file: FileRef) -> IntegrityError:
     text = f"{_as_encoded(download, file)}, and has neither size nor digest that would say whether to decode it"
-    return IntegrityError(text, code=ENCODED, hint=OPEN_IT)
+    return IntegrityError(text, code=ParkReason.ENCODING, hint=OPEN_IT)
 
 
 def _as_encoded(download: Download, file: FileRef) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.limits import MIB
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Content
 
 _APART = MIB  # bytes that are worth a thread
@@ -100,12 +101,16 @@ class DigestTracker:
         """Raises IntegrityError unless length and published digests agree with what was taken."""
         await self.settle()
         if self._size is not None and self.position != self._size:
-            raise IntegrityError(f"{self._name} should have {self._size} bytes but has {self.position}", code="length")
+            raise IntegrityError(
+                f"{self._name} should have {self._size} bytes but has {self.position}", code=ParkReason.LENGTH
+            )
         for algorithm, made in self.digests.items():
             expected = self._published.get(algorithm, made)
             if made != expected.lower():
                 text = f"{self._name}: the {algorithm} digest should be {expected} but is {made}"
-                raise IntegrityError(text, code="digest", hint="the file may be damaged at the source: open it there")
+                raise IntegrityError(
+                    text, code=ParkReason.DIGEST, hint="the file may be damaged at the source: open it there"
+                )
 
     async def _hand_over(self) -> None:
         """Let a thread have what waits, once it is done with what it has. Who is cancelled meanwhile leaves it to the

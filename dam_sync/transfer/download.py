@@ -15,6 +15,7 @@ from dam_sync.model.errors import (
     OtherVersion,
     Transient,
 )
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import EncodedStream, Stream, codings_of
 from dam_sync.model.validator import NO_VALIDATOR, Sameness, Validator
 
@@ -24,7 +25,6 @@ itself."""
 
 TRIES = 5
 LENGTH_TRIES = 3
-UNKNOWN_VERSION = "unknown version"  # the code of what cannot be shown to be one version
 BEGINNINGS = 4  # of one file whose bytes turn out to be of several versions, before it is given up
 
 
@@ -74,7 +74,7 @@ class OneVersion:
                 raise OtherVersion(f"{self.name} was replaced at the service while it was read")
             case Sameness.UNKNOWN:
                 text = f"{self.name} was read in two parts, and nothing shows that they are of the same version of it"
-                raise OtherVersion(text, code=UNKNOWN_VERSION)
+                raise OtherVersion(text, code=ParkReason.UNKNOWN_VERSION)
 
 
 class Download:
@@ -156,7 +156,7 @@ class Download:
 
     def _given_up(self, replaced: OtherVersion) -> Transient | FileReplaced:
         """Where no response said which version it is of, it was the connection that never held long enough."""
-        if self._last_break is not None and replaced.code == UNKNOWN_VERSION:
+        if self._last_break is not None and replaced.cause is ParkReason.UNKNOWN_VERSION:
             return self._last_break
         text = f"{replaced.message}: {self._beginnings} times in a row"
         return FileReplaced(text, code=replaced.code, hint=replaced.hint)
@@ -185,7 +185,9 @@ class Download:
             if broken is not None and fruitless == TRIES:
                 raise broken
         if self.position != self.size:
-            raise IntegrityError(f"{self._name}: only {self.position} of {self.size} bytes arrived", code="length")
+            raise IntegrityError(
+                f"{self._name}: only {self.position} of {self.size} bytes arrived", code=ParkReason.LENGTH
+            )
 
     async def _next(self) -> Stream:
         """The next response, of the known length and of the version that is read."""
@@ -235,7 +237,9 @@ class Download:
             fresh = block[skip:] if skip else block
             self.position += len(fresh)
             if self.size is not None and self.position > self.size:
-                raise IntegrityError(f"{self._name} has more than the {self.size} bytes expected", code="length")
+                raise IntegrityError(
+                    f"{self._name} has more than the {self.size} bytes expected", code=ParkReason.LENGTH
+                )
             if fresh:
                 yield fresh
 
@@ -253,7 +257,7 @@ class Download:
             text = f"{self._name} should have {self.size} bytes but has {stream.total}"
             hint = "it may have changed meanwhile: run the same command again"
             wrong = OtherVersion if self._expected is None else IntegrityError
-            raise wrong(text, code="length", hint=hint)
+            raise wrong(text, code=ParkReason.LENGTH, hint=hint)
         return False
 
     def _ended(self, broken: Transient | None) -> bool:

@@ -105,6 +105,6 @@ def _explained(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            raise DiskFull(f"no space left in the spool folder {folder}") from error
+            raise DiskFull(f"no space left in the spool folder {folder}", path=folder) from error
         hint = "set `state:` to a path in a folder that this user can write to"
         raise ConfigError(f"cannot use the spool folder {folder}: {error.strerror}", hint=hint) from error

@@ -11,6 +11,7 @@ import structlog
 from dam_sync.api.logs import reported
 from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import Clock
+from dam_sync.model.parking import ParkReason, park_cause
 from dam_sync.model.values import Json
 from dam_sync.watch.scheduler import RunResult, WatchRecord, reported_error
 
@@ -29,9 +30,11 @@ def events_of(record: WatchRecord, before: WatchRecord) -> list[str]:
     match record.result:
         case RunResult.DONE:
             found.append("finished")
-            risen = {cause for cause, number in record.parked.items() if number > before.parked.get(cause, 0)}
-            found += ["conflicts"] if "conflict" in risen else []
-            found += ["parked"] if risen - {"conflict"} else []
+            risen = {
+                park_cause(cause) for cause, number in record.parked.items() if number > before.parked.get(cause, 0)
+            }
+            found += ["conflicts"] if ParkReason.CONFLICT in risen else []
+            found += ["parked"] if risen - {ParkReason.CONFLICT} else []
         case RunResult.BLOCKED:
             found.append("stopped")
         case RunResult.FAILED if record.failures == 1:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
-from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, DamSyncError, StopRequested, StoreBusy, Throttled
+from dam_sync.model.errors import DamSyncError, StopKind, StopRequested, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.watch.timetable import Timetable
 
@@ -35,7 +35,7 @@ class RunResult(StrEnum):
 
 WHICH = "`dam-sync status JOB` says which, and what to do"
 KEPT = ("failures", "chance", "pause", "error", "parked")
-USED_UP = {DAILY_BUDGET: RunResult.BUDGET, MONTHLY_ALLOWANCE: RunResult.ALLOWANCE}
+USED_UP = {StopKind.DAILY_BUDGET: RunResult.BUDGET, StopKind.MONTHLY_ALLOWANCE: RunResult.ALLOWANCE}
 RESUMED = frozenset({RunResult.RUNNING, RunResult.INTERRUPTED})
 
 
@@ -208,8 +208,8 @@ def result_of(error: DamSyncError, *, stopping: bool) -> RunResult:
     if isinstance(error, StoreBusy):
         return RunResult.BUSY
     if isinstance(error, StopRequested):
-        if error.code in USED_UP:
-            return USED_UP[error.code]
+        if error.kind in USED_UP:
+            return USED_UP[error.kind]
         return RunResult.INTERRUPTED if stopping else RunResult.LIMIT
     if not error.passing and error.exit_code in PERSON:
         return RunResult.BLOCKED

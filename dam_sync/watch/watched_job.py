@@ -16,7 +16,7 @@ from dam_sync.api.job import Job
 from dam_sync.api.jobs import unfinished
 from dam_sync.api.logs import reported
 from dam_sync.api.watching import JobRates, SharedRates, WatchLock, finished_since, load_record, save_record
-from dam_sync.model.errors import ConfigError, DamSyncError
+from dam_sync.model.errors import ConfigError, DamSyncError, StopKind
 from dam_sync.model.outage import show_outage
 from dam_sync.model.run_options import Progress, RunOptions, StopToken
 from dam_sync.model.values import Json
@@ -96,7 +96,7 @@ class WatchedJob:
     def stop(self) -> None:
         """Start nothing new and stop the run under way; safe to repeat."""
         self._ending = True
-        self._token.stop(ENDING, hurry=True)
+        self._token.stop(ENDING, StopKind.ENDING, hurry=True)
         self._wake.set()
 
     def reload(self) -> None:
@@ -206,7 +206,7 @@ class WatchedJob:
         """One run: its report, or the error that ended it."""
         self._token = StopToken()
         if self._ending:
-            self._token.stop(ENDING, hurry=True)
+            self._token.stop(ENDING, StopKind.ENDING, hurry=True)
         options = replace(given, stop_token=self._token, progress=Progress(), rates=self._rates)
         self.progress = options.progress
         show_outage(options.progress.outage)
@@ -246,7 +246,7 @@ class WatchedJob:
             left = (closing - self._clock.now()).total_seconds() if closing else LOOK_SECONDS
             await self._clock.sleep(max(0.0, min(left, LOOK_SECONDS)))
             if closing is not None and self._clock.now() >= closing:
-                self._token.stop(CLOSED, hurry=True)
+                self._token.stop(CLOSED, StopKind.HOURS, hurry=True)
                 return
             if self.job.config.limits.calls_per_day is not None:
                 await self._save()

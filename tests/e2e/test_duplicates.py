@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from dam_sync.api.emulation.sandbox import Emulated
 from dam_sync.cli import cli
 from dam_sync.emulators import profile_of
-from dam_sync.engine.probation import CAUSE
+from dam_sync.model.parking import ParkReason
 from tests.support.jobs import small_jobs
 from tests.support.jobs.any_pair import joined
 from tests.support.jobs.small_jobs import Small
@@ -123,7 +123,7 @@ def test_a_removed_twin_is_parked_once_and_never_made_over_and_over(tmp_path: Pa
         assert len(living(job.pair.target)) == 2
         report = job.run(code=4).data
         (parked,) = job.parked()
-        assert parked["cause"] == CAUSE
+        assert parked["cause"] == ParkReason.GONE_WHILE_NEW
         assert "has the same file" in parked["message"]
         assert notes_of(report).count("may still be removed") == 0
         verdict = job.ran("verify", "--json", "--no-progress", code=0).data["verdict"]
@@ -150,7 +150,7 @@ def test_a_removed_duplicate_that_a_person_retries_is_created_again_and_stays(tm
         job.run(code=4)
         job.edit("duplicate_window: 900", "duplicate_window: 0")
         _switch_off(job.pair)
-        job.ran("errors", "--cause", CAUSE, "--retry", code=0)
+        job.ran("errors", "--cause", ParkReason.GONE_WHILE_NEW, "--retry", code=0)
         assert job.run().data["counts"]["created"] == 1
         pass_by(job, WINDOW)
         assert len(living(job.pair.target)) == 2

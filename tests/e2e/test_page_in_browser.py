@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.run_options import Progress
 from dam_sync.store.rows import Outcome
 from tests.support.reporting.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
@@ -48,7 +49,7 @@ def ours(requested: str, url: str) -> bool:
 async def jobs(folder: Path) -> list[MadeUp]:
     outcome = Outcome(
         "parked",
-        cause="InvalidValue",
+        cause=ParkReason.INVALID_VALUE,
         message="the value of copyright_owner is longer than the 255 characters of the target",
         hint="shorten it with `| truncate 255` in the mapping",
     )

@@ -11,7 +11,7 @@ import pytest
 from tests.house.sources import FILES, PACKAGE, nodes_of
 
 RETIRED = frozenset(
-    """Able Actor Anew Answer Books Bucket Bulk Changer Chosen Crawling Creating Desk EachVerb Fate Flow
+    """Able Actor Anew Answer Books Bucket Bulk Changer Chosen Crawling Creating Desk EachVerb ExposureOutcome Flow
     Gate Held Kept Kind Knowledge Leaving Likeness Line ListVerb Made Opened Origins Outgoing Owed Pairing
     Paper Planned Presence Ran Relating Reply Rich Scoped Searching Seat Sense Setting Settling Spoken
     StepKeeping Steps StoredSteps Tally Tempo TextVerb Tongue Trial Turn Turns Unreached Unsettled Uploading

@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.api.jobs import plan_job
 from dam_sync.http.rates.shared import month_after
-from dam_sync.model.errors import MONTHLY_ALLOWANCE, StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from tests.support.virtual.moves import Move, Simulation, differences, options_of
 from tests.support.virtual.universe import Tenant, Universe
 
@@ -61,7 +61,7 @@ def test_no_month_exceeds_its_allowance_and_the_last_run_completes_all(tmp_path:
             assert CALLS - 5 < counted(move.target, clock.now()) <= CALLS
             for _ in range(2):  # the same, whatever the counter contains meanwhile
                 universe.do(clock.sleep(DAY))
-                assert stopped(move) == MONTHLY_ALLOWANCE
+                assert stopped(move) == StopKind.MONTHLY_ALLOWANCE
             assert counted(move.target, clock.now()) <= CALLS
             universe.do(clock.sleep((month_after(clock.now()) - clock.now()).total_seconds()))
             months += 1

@@ -14,8 +14,8 @@ import pytest
 
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.parking import ParkReason
 from dam_sync.services import discover
-from dam_sync.store.rows import CHANGED_AT_TARGET
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING
 from tests.support.sample.rotation import OfToday
@@ -127,7 +127,7 @@ def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_cha
             job.live()
             job.wait(DAY)
         assert job.living() & {*back.values()} == ({*back.values()} if edited else set())
-        assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
+        assert {row["cause"] for row in job.errors()} == ({ParkReason.CHANGED_AT_TARGET} if edited else set())
         if not edited:
             job.restore(sources)
             job.live()
@@ -157,7 +157,7 @@ def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_left_th
             job.live()
             job.wait(DAY)
         assert job.living() & {*sources.values()} == ({*sources.values()} if edited else set())
-        assert {row["cause"] for row in job.errors()} == ({CHANGED_AT_TARGET} if edited else set())
+        assert {row["cause"] for row in job.errors()} == ({ParkReason.CHANGED_AT_TARGET} if edited else set())
 
 
 def tried(

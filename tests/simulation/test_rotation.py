@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from dam_sync.emulators import profile_of
-from dam_sync.engine.apply import DRIFT
 from dam_sync.model.asset import Asset
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.report.report import Report
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
@@ -124,7 +124,8 @@ def test_what_was_changed_at_the_target_is_reported_or_restored_by_the_rotation(
         made.edit()
         reports = [made.run(), made.run()]
         assert [report.operations for report in reports] == [{}, {}]
-        told = {loss["path"] for report in reports for loss in report.losses if loss["rule"] == DRIFT}
+        lost = [loss for report in reports for loss in report.losses]
+        told = {loss["path"] for loss in lost if loss["rule"] == LossRule.CHANGED_AT_TARGET}
         assert told == {drifted(edit, kind) for edit in edits if not edit.extra}
         made.policy(exposure=REOPENS, rotation=2, drift="repair")
         plan = made.plan()

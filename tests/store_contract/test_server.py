@@ -18,6 +18,7 @@ from sqlmodel import SQLModel
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreBusy, StoreUnreachable
 from dam_sync.model.outage import Outage, show_outage
+from dam_sync.model.parking import OtherCause
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store import upsert as upsert
@@ -358,7 +359,9 @@ async def filled(place: Path | StateServer, clock: SetClock) -> SqlStore:
     place_of = Placement("folder", ("Press",), "9")
     link = LinkRow("a", "t1", size=20 << 30, draft={"title": "x\0y \\u0000"}, digests={"md5": "0"})
     await store.complete(one, Outcome("created", link=link, placements=((place_of, AssetId("t1"), True),)))
-    await store.complete(two, Outcome("parked", cause="c", message="m", losses=[{"path": "p", "rule": "r"}]))
+    await store.complete(
+        two, Outcome("parked", cause=OtherCause("c"), message="m", losses=[{"path": "p", "rule": "r"}])
+    )
     await store.reserve_name("a.jpg", "a")
     await store.set_meta("watermark", {"at": 1.5})
     return store

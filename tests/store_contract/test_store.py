@@ -17,6 +17,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
+from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.writes import Membership
@@ -116,8 +117,8 @@ async def test_a_payload_survives_and_is_dropped_when_its_work_is_completed(stor
     await store.record(run.id, SHARD, Batch((entry("a", asset=asset),), None), ())
     (work,) = await store.claim(run.id, 1, LEASE)
     assert work.payload == asset
-    await store.complete(work, Outcome("parked", cause="c", message="m"))
-    assert await store.unpark(["c"]) == 1
+    await store.complete(work, Outcome("parked", cause=OtherCause("c"), message="m"))
+    assert await store.unpark([OtherCause("c")]) == 1
     (work,) = await store.claim(run.id, 1, LEASE)
     assert work.payload is None
 
@@ -152,12 +153,12 @@ async def test_completing_work_stores_link_placements_and_relations(store: SqlSt
 async def test_parked_assets_are_grouped_by_cause(store: SqlStore) -> None:
     run = await filled(store, "a", "b", "c")
     for work in await store.claim(run, 3, LEASE):
-        cause = "too long" if work.asset != "c" else "gone"
+        cause = OtherCause("too long") if work.asset != "c" else ParkReason.GONE
         await store.complete(work, Outcome("parked", cause=cause, message="why", hint="do this", operation="mapping"))
-    assert [(cause, count) for cause, _, _, count, _ in await store.parked_causes()] == [("too long", 2), ("gone", 1)]
+    assert [(str(row.cause), row.count) for row in await store.parked_causes()] == [("too long", 2), ("gone", 1)]
     assert [row.asset for row in await store.parked(limit=1, offset=1)] == ["b"]
     assert await store.actions(["a", "z"]) == {"a": "parked"}
-    assert await store.unpark({"gone"}) == 1
+    assert await store.unpark({ParkReason.GONE}) == 1
     assert (await store.tally(run))["parked"] == 2
 
 

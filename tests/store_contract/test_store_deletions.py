@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
+from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import IN_TRASH, REMOVED, STILL_IN_TRASH, UNLISTED, Deletion, LinkRow, Outcome
+from dam_sync.store.rows import IN_TRASH, REMOVED, UNLISTED, Deletion, LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock
 
@@ -102,9 +103,9 @@ async def test_what_is_parked_for_a_cause_is_left_out(store: SqlStore) -> None:
     run = await moved(store, "a", "b")
     await store.keep_deletions([gone("a"), gone("b")], ())
     await store.queue_removals(run, ["a"])
-    await completed(store, run, Outcome("parked", cause="changed"))
-    assert [each.source for each in await store.deletions(without="changed")] == ["b"]
-    assert [each.source for each in await store.deletions(without="another cause")] == ["a", "b"]
+    await completed(store, run, Outcome("parked", cause=OtherCause("changed")))
+    assert [each.source for each in await store.deletions(without=OtherCause("changed"))] == ["b"]
+    assert [each.source for each in await store.deletions(without=OtherCause("another cause"))] == ["a", "b"]
 
 
 async def test_the_sample_of_existing_assets_is_spread_and_has_none_that_is_missing(store: SqlStore) -> None:
@@ -167,9 +168,9 @@ async def test_what_is_linked_again_while_it_is_listed_is_listed_and_counts_once
     await removed(store, await begun(store), "a")
     run = await begun(store)
     await listed(store, run, "a", "b")
-    await completed(store, run, Outcome("parked", STILL_IN_TRASH))
+    await completed(store, run, Outcome("parked", ParkReason.STILL_IN_TRASH))
     await store.finish(run, {})
-    await store.unpark([STILL_IN_TRASH])
+    await store.unpark([ParkReason.STILL_IN_TRASH])
     run = await begun(store)
     (work,) = await store.claim(run, 9, LEASE)
     await store.put_back(AssetId("a"))
@@ -189,7 +190,7 @@ async def test_a_new_link_clears_what_is_known_of_the_trash(store: SqlStore) -> 
     assert (await store.trashed(["a"]), await store.trashed_count()) == ({}, 0)
 
 
-@pytest.mark.parametrize(("cause", "retried"), [(STILL_IN_TRASH, True), ("another", False)])
+@pytest.mark.parametrize(("cause", "retried"), [(ParkReason.STILL_IN_TRASH, True), (OtherCause("another"), False)])
 async def test_a_retry_says_that_it_may_be_created_again(store: SqlStore, cause: str, retried: bool) -> None:
     run = await moved(store, "a")
     await removed(store, run, "a")

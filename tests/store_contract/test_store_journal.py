@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, StopRequested, Throttled, Transient, Uncertain
 from dam_sync.model.journal import after_write, results_durable
+from dam_sync.model.parking import OtherCause, ParkCause, ParkReason
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
@@ -312,8 +313,8 @@ async def test_a_result_that_was_not_stored_lets_nothing_follow(store: SqlStore)
 async def test_journal_entries_end_with_the_work_but_not_with_parking(store: SqlStore) -> None:
     run, work = await claimed(store)
     await store.journal(work, run).run("create", Calls("t1"))
-    await store.complete(work, Outcome("parked", cause="InvalidValue"))
-    await store.unpark(["InvalidValue"])
+    await store.complete(work, Outcome("parked", cause=ParkReason.INVALID_VALUE))
+    await store.unpark([ParkReason.INVALID_VALUE])
     (work,) = await store.claim(run, 1, LEASE)
     assert await store.journal(work, run).get("create") == "t1"
     await store.complete(work, Outcome("created", link=LinkRow("a", "t1")))
@@ -355,14 +356,16 @@ async def test_journal_entries_of_a_run_end_with_it(store: SqlStore) -> None:
         await store.run_journal("terms").run("term:sky", Calls("5"))
 
 
-@pytest.mark.parametrize(("causes", "allowed"), [(None, False), (["Gone"], False), (["Uncertain"], True)])
+@pytest.mark.parametrize(
+    ("causes", "allowed"), [(None, False), ([OtherCause("Gone")], False), ([ParkReason.UNCERTAIN], True)]
+)
 async def test_only_the_operators_word_repeats_what_is_uncertain(
-    store: SqlStore, causes: list[str] | None, allowed: bool
+    store: SqlStore, causes: list[ParkCause] | None, allowed: bool
 ) -> None:
     run, work = await claimed(store)
     with pytest.raises(RuntimeError):
         await store.journal(work, run).run("create", Calls(error=RuntimeError()))
-    await store.complete(work, Outcome("parked", cause="Uncertain"))
+    await store.complete(work, Outcome("parked", cause=ParkReason.UNCERTAIN))
     await store.unpark(causes)
     journal = store.journal(work, run)
     if allowed:

@@ -18,7 +18,8 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.writes import Membership
 from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
-from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.store.refused import circle_of
+from dam_sync.store.rows import LinkRow, Outcome, UnwrittenRelations
 from dam_sync.store.store import SqlStore
 from tests.support.state.shared_engine import SHARED
 
@@ -262,11 +263,11 @@ async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlS
     await store.relation_refused(first, "a circle")
     assert await store.next_placements(9) == (PRESS, ("t2",), ())
     assert [row.other for row in await store.next_relations(9)] == ["c"]
-    assert await store.relations_refused() == [("", 1), ("a circle", 1)]
+    assert await store.relations_refused() == [UnwrittenRelations("", 1), UnwrittenRelations("a circle", 1)]
     told = [(row.asset, row.cause, row.message) for row in await store.refused(limit=9)]
     assert told == [("a", "membership refused", "no room"), ("a", "relation refused", "a circle")]
     assert await store.refused(limit=9, offset=1) == (await store.refused(limit=9))[1:]
-    assert [(row[0], row[3], row[4]) for row in await store.refused_causes()] == [
+    assert [(row.cause, row.count, row.example) for row in await store.refused_causes()] == [
         ("membership refused", 1, "a: no room"),
         ("relation refused", 1, "a: a circle"),
     ]
@@ -274,6 +275,25 @@ async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlS
     assert await store.refused_causes() == []
     assert await store.next_placements(9) == (PRESS, ("t1", "t2"), ())
     assert len(await store.next_relations(9)) == 2
+
+
+async def test_relations_that_would_close_a_circle_are_known_beside_those_that_a_service_refused(
+    store: SqlStore,
+) -> None:
+    """Also in a state of an earlier release, whose rows have the same reason."""
+    for name in "abc":
+        await store.put_link(LinkRow(name, f"t-{name}"))
+    await settle(store, "a", relations=(("view", AssetId("b"), True), ("view", AssetId("c"), True)))
+    first, second = await store.next_relations(9)
+    circle = "view: one more would close a circle, which the target refuses; take one out of the circle at the source"
+    assert circle_of("view") == circle
+    await store.relation_refused(first, circle)
+    await store.relation_refused(second, "view: refused")
+    assert [(each.reason, each.closes_circle) for each in await store.relations_refused()] == [
+        (circle, True),
+        ("view: refused", False),
+    ]
+    assert [row.message for row in await store.refused(limit=9)] == ["view: refused"]
 
 
 async def test_losses_are_summed_over_all_that_a_run_completed(store: SqlStore) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.parking import ParkReason, SkipReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
@@ -126,7 +127,7 @@ async def test_what_is_parked_in_the_end_is_counted_so(store: SqlStore) -> None:
     await store.complete(work, Outcome("created", link=LinkRow("a", "t1", "r1")))
     await store.record(run, TWO, Batch(entries("a", revision="r2"), None), ())
     (work,) = await store.claim(run, 1, LEASE)
-    await store.complete(work, Outcome("parked", cause="Conflict"))
+    await store.complete(work, Outcome("parked", cause=ParkReason.CONFLICTING))
     tally = await store.tally(run)
     assert (tally["created"], tally["parked"]) == (0, 1)
 
@@ -158,7 +159,7 @@ async def test_assets_are_read_again_once_in_a_run(store: SqlStore) -> None:
     first = (await store.begin("museum", "run")).id
     await store.record(first, ONE, Batch(entries("n", "p", "d"), None), ())
     for work in await store.claim(first, 9, LEASE):
-        cause = {"n": "not selected", "p": "InvalidValue", "d": "deleted"}[work.asset]
+        cause = {"n": SkipReason.NOT_SELECTED, "p": ParkReason.INVALID_VALUE, "d": SkipReason.DELETED}[work.asset]
         await store.complete(work, Outcome("parked" if work.asset == "p" else "skipped", cause=cause))
     await store.finish(first, None)
     for name in "abd":

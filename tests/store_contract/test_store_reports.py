@@ -10,6 +10,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.correction import WHOLE, FailedValue
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.store.reports import NewReport
@@ -68,7 +69,7 @@ async def parked(store: SqlStore, asset: str, *failed: FailedValue) -> None:
     (work,) = await store.claim(run.id, 1, LEASE)
     action = "parked" if failed else "created"
     link = None if failed else LinkRow(asset, f"t-{asset}", filename="a.jpg")
-    await store.complete(work, Outcome(action=action, cause="mapping", failed=failed, link=link))
+    await store.complete(work, Outcome(action=action, cause=OtherCause("mapping"), failed=failed, link=link))
     await store.finish(run.id, None)
 
 
@@ -76,8 +77,8 @@ async def test_whether_an_asset_is_parked_for_values_is_known_by_cause(store: Sq
     assert not await store.any_failed()
     await parked(store, "7", FAILED)
     assert await store.any_failed()
-    assert await store.any_failed(["other", "mapping"])
-    assert not await store.any_failed(["other"])
+    assert await store.any_failed([OtherCause("other"), OtherCause("mapping")])
+    assert not await store.any_failed([OtherCause("other")])
     await parked(store, "8")
     await store.unpark(None)
     assert not await store.any_failed()
@@ -92,7 +93,7 @@ async def test_conflicts_are_counted_without_being_read(store: SqlStore) -> None
     for work in await store.claim(run.id, 9, LEASE):
         paths = ("fields.note", "fields.title")[: int(work.asset)]
         rows = tuple(ConflictRow(work.asset, path, None, "a", "b", "state", "why", "", "a.jpg") for path in paths)
-        await store.complete(work, Outcome(action="parked", cause="conflict", conflicts=rows))
+        await store.complete(work, Outcome(action="parked", cause=ParkReason.CONFLICT, conflicts=rows))
     await store.decide_conflicts({("2", "fields.note", "state"): "source"})
     assert await store.conflict_counts() == (3, 2, 1)
     assert await store.conflict_counts(["1"]) == (1, 1, 0)

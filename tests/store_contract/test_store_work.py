@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
-from dam_sync.model.errors import StoreBusy
+from dam_sync.model.errors import Rejected, StoreBusy
+from dam_sync.model.parking import OtherCause, ParkReason, SkipReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import HeldBackRow, LinkRow, Outcome, Work
+from dam_sync.store.rows import CauseRow, HeldBackRow, LinkRow, Outcome, Work
 from dam_sync.store.store import SqlStore
 from tests.support.sample.property_examples import examples
 from tests.support.state.clock_and_rows import SetClock
@@ -106,7 +107,7 @@ async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) ->
     run = await listed(store, "a", "b")
     first, second = await store.claim(run, 2, LEASE)
     await store.complete(first, Outcome("created", link=LinkRow("a", "t1")))
-    await store.complete(second, Outcome("parked", cause="x"))
+    await store.complete(second, Outcome("parked", cause=OtherCause("x")))
     await store.finish(run, {})
     assert await store.unpark(None) == 1
     assert (await store.tally(run))["open"] == 1
@@ -123,12 +124,15 @@ async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) ->
 async def test_causes_come_with_their_numbers_and_losses_survive(store: SqlStore) -> None:
     run = await listed(store, *"abcd")
     for work in await store.claim(run, 9, LEASE):
-        cause = "gone" if work.asset == "d" else "long"
+        cause = ParkReason.GONE if work.asset == "d" else OtherCause("long")
         await store.complete(
             work, Outcome("parked", cause=cause, message="m", hint="h", operation="o", losses=[{"p": 1}])
         )
-    assert await store.parked_causes() == [("long", "o", "h", 3, "a: m"), ("gone", "o", "h", 1, "d: m")]
-    assert [row.asset for row in await store.parked(limit=9, cause="gone")] == ["d"]
+    assert await store.parked_causes() == [
+        CauseRow(OtherCause("long"), "o", "h", 3, "a: m"),
+        CauseRow(ParkReason.GONE, "o", "h", 1, "d: m"),
+    ]
+    assert [row.asset for row in await store.parked(limit=9, cause=ParkReason.GONE)] == ["d"]
     assert [row.asset for row in await store.parked(limit=2, offset=1)] == ["b", "c"]
     assert await store.actions(["a", "nobody"]) == {"a": "parked"}
 
@@ -240,7 +244,7 @@ async def test_what_was_noted_under_a_path_is_counted_by_rule_with_the_first_ass
     noted = [{"path": "exposure", "rule": "groups_widened", "detail": "staff"}, {"path": "status", "rule": "not held"}]
     ends = [("parked", noted), ("parked", noted), ("parked", noted[1:]), ("created", noted), ("created", noted[1:])]
     for work, (action, losses) in zip(await store.claim(run, 9, LEASE), ends, strict=True):
-        await store.complete(work, Outcome(action, cause="some", losses=losses))
+        await store.complete(work, Outcome(action, cause=OtherCause("some"), losses=losses))
     assert await store.losses_of("exposure", run, 1) == [
         ("groups_widened", False, 1, ["d"]),
         ("groups_widened", True, 2, ["a"]),
@@ -258,7 +262,7 @@ async def test_what_is_held_back_is_counted_by_remedy_and_groups(store: SqlStore
     former = [{"path": "exposure", "rule": "expiry_dropped", "detail": "of an earlier release"}]
     ends = [("parked", aside("x", "é")), ("parked", aside("x", "é")), ("parked", aside(closes=0)), ("parked", former)]
     for work, (action, losses) in zip(await store.claim(run, 9, LEASE), [*ends, ("created", aside())], strict=True):
-        await store.complete(work, Outcome(action, cause="some", losses=losses))
+        await store.complete(work, Outcome(action, cause=OtherCause("some"), losses=losses))
     found = await store.held_back("exposure", 9)
     first = HeldBackRow("groups_widened", ["map them, “é”", "or not"], ["x", "é"], True, 2)
     others = HeldBackRow("expiry_dropped", [], [], False, 1), replace(first, groups=[], closes=False, assets=1)
@@ -273,6 +277,31 @@ async def test_assets_that_are_not_selected_are_counted_by_condition(store: SqlS
     causes = {"a": "not selected: where", "b": "not selected: status", "c": "not selected: where", "d": "gone"}
     for work in await store.claim(run, 9, LEASE):
         told = causes[work.asset]
-        await store.complete(work, Outcome("skipped", cause=told.partition(":")[0], message=told))
+        cause = SkipReason.NOT_SELECTED if work.asset != "d" else SkipReason.GONE
+        await store.complete(work, Outcome("skipped", cause=cause, message=told))
     assert await store.left_out(run) == {"where": 2, "status": 1}
     assert await store.left_out(run + 1) == {}
+
+
+async def test_what_an_earlier_release_parked_is_found_by_its_cause_of_today(store: SqlStore) -> None:
+    run = await listed(store, "a", "b", "c")
+    former = OtherCause("removed by the service as a duplicate")  # as such a state has it
+    for work in await store.claim(run, 9, LEASE):
+        cause = {"a": former, "b": ParkReason.GONE_WHILE_NEW, "c": ParkReason.GONE}[work.asset]
+        await store.complete(work, Outcome("parked", cause=cause, message="m"))
+    assert {row.cause for row in await store.parked_causes()} == {ParkReason.GONE_WHILE_NEW, ParkReason.GONE}
+    assert [row.asset for row in await store.parked(limit=9, cause=ParkReason.GONE_WHILE_NEW)] == ["a", "b"]
+    assert await store.unpark([ParkReason.GONE_WHILE_NEW]) == 2
+    assert [row.cause for row in await store.parked(limit=9)] == [ParkReason.GONE]
+
+
+async def test_a_service_that_says_deleted_or_conflict_means_nothing_of_ours(store: SqlStore) -> None:
+    """What it refuses with such a code is parked, and neither in the trash of the source nor open to a decision."""
+    run = await listed(store, "a", "b")
+    codes = {"a": "deleted", "b": "conflict"}
+    for work in await store.claim(run, 9, LEASE):
+        error = Rejected("refused", code=codes[work.asset])
+        await store.complete(work, Outcome("parked", cause=error.cause, message="m"))
+    assert await store.left_out_assets("", 9) == []
+    assert await store.retry_causes({ParkReason.CONFLICT}) == 0
+    assert [row.cause for row in await store.parked(limit=9)] == [ParkReason.REJECTED] * 2

@@ -23,6 +23,7 @@ from dam_sync.api.reports.asset_rows import reason_of
 from dam_sync.config.loader import regular_file
 from dam_sync.model import journal_names
 from dam_sync.model.errors import ConfigError, TooLarge
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.other_formats import HEAD, other_format
 from dam_sync.model.values import Json
 from dam_sync.report.report import Report
@@ -33,9 +34,8 @@ PLAN = "the plan"
 FIRST = '{"plan": '
 FORMAT, VERSION = "dam-sync plan", 1
 PAGE = 500
-MADE = frozenset(
-    {"term", "container", "rename_term", "rename_container"}
-)  # kinds of operations that belong to no asset
+MADE = frozenset({WriteKind.TERM, WriteKind.CONTAINER, WriteKind.RENAME_TERM, WriteKind.RENAME_CONTAINER})
+"""Kinds of operations that belong to no asset."""
 LONGEST_LINE = 50_000_000  # bytes; the report is the longest line
 NOT_A_PLAN = "name a file that `plan JOB -o FILE` wrote; a plan that was edited or cut off cannot be run"
 
@@ -229,8 +229,8 @@ async def _operations(store: SqlStore, after: int) -> AsyncIterator[Json]:
         after = rows[-1].seq
         for row in rows:
             if journal_names.writes(row.operation):
-                kind, _, what = row.operation.partition(":")
-                yield {"operation": kind, "asset": row.asset, "what": what}
+                what = journal_names.object_of(row.operation)
+                yield {"operation": str(row.kind), "asset": row.asset, "what": what}
 
 
 def _text(data: Json) -> str:

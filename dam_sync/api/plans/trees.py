@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.model.journal_names import kind_of, vocabulary_of
+from dam_sync.model.journal_names import WriteKind, vocabulary_of
 from dam_sync.model.schema import Schema
 from dam_sync.report.parts import MadeTree, TreeNode
 from dam_sync.store.rows import LedgerRow
@@ -23,12 +23,12 @@ class MadeTrees:
 
     def add(self, row: LedgerRow) -> None:
         """Take a row that made a term or a container."""
-        kind = kind_of(row.operation)
-        if kind == "term":
+        kind = row.kind
+        if kind is WriteKind.TERM:
             made = row.changes["term"][1]
             path = made.get("path") or (made["label"],)
             self._keep(self.terms, kind, vocabulary_of(row.operation, path), path)
-        elif kind == "container":
+        elif kind is WriteKind.CONTAINER:
             made = row.changes["container"][1]
             self._keep(self.containers, kind, made["kind"], made["path"])
 

@@ -28,9 +28,9 @@ def reason_of(row: CoveredAsset) -> str:
         case "updated":
             return f"changed: {row.message}" if row.message else "it changed"
         case "parked":
-            return redact(f"{row.cause}: {row.message}" if row.message else row.cause)
+            return redact(f"{row.cause}: {row.message}" if row.message else str(row.cause or ""))
         case "skipped":
-            return row.message or row.cause
+            return row.message or str(row.cause or "")
         case _:
             return REASONS.get(row.action, row.action)
 

@@ -10,14 +10,15 @@ from typing import Any
 
 from dam_sync import __version__
 from dam_sync.api.plans.trees import MadeTrees
-from dam_sync.engine.conflicts import SettledKey, settled_of
+from dam_sync.engine.conflicts import settled_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.finding import keep_accepted
 from dam_sync.engine.repair import repaired_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.asset import digest_of
-from dam_sync.model.journal_names import is_inner, kind_of
+from dam_sync.model.conflict import ConflictResult
+from dam_sync.model.journal_names import WriteKind, is_inner
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.model.waits import Wait
@@ -32,7 +33,12 @@ PAGE = 500
 KEPT_SECONDS = 30.0
 WAIT_SECONDS = 10.0
 WHOLE = 1 << 128
-OF_NO_ASSET = frozenset({"term", "container", "rename_term", "rename_container", "relate", "unrelate"})
+OF_NO_ASSET = frozenset(
+    {
+        *(WriteKind.TERM, WriteKind.CONTAINER, WriteKind.RENAME_TERM, WriteKind.RENAME_CONTAINER),
+        *(WriteKind.RELATE, WriteKind.UNRELATE),
+    }
+)
 
 
 async def counting(store: SqlStore, options: RunOptions) -> RunOptions:
@@ -154,14 +160,14 @@ class LedgerSummary:
     operations: dict[str, int]
     repaired: dict[str, int]
     digest: str
-    conflicts: dict[SettledKey, list[str]]
+    conflicts: dict[ConflictResult, list[str]]
     made: MadeTrees
 
     @classmethod
     async def of(cls, store: SqlStore, run: int, after: int) -> LedgerSummary:
         """The rows of a run behind this one, read once."""
         names, repaired, total = Counter[str](), dict[str, set[str]](), 0
-        conflicts: dict[SettledKey, list[str]] = {}
+        conflicts: dict[ConflictResult, list[str]] = {}
         made = MadeTrees()
         while rows := await store.ledger(after, PAGE):
             after = rows[-1].seq
@@ -183,8 +189,7 @@ class LedgerSummary:
 
 def _said(row: LedgerRow) -> str:
     """The operation without ids assigned by the target, so that plan and run give the same digest."""
-    kind = kind_of(row.operation)
-    if kind == "place":
+    if row.kind is WriteKind.PLACE:
         members = row.changes.get("members") or [[], []]
         return f"{row.operation.rpartition(':')[0]} {[len(ids) for ids in members]}"
-    return row.operation if kind in OF_NO_ASSET else f"{row.operation} {row.asset}"
+    return row.operation if row.kind in OF_NO_ASSET else f"{row.operation} {row.asset}"

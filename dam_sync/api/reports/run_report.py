@@ -33,11 +33,12 @@ from dam_sync.mapping.rules import FieldRule
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.parking import MappingCause, ParkCause
 from dam_sync.model.probed import Account, undecided
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report import sentences
-from dam_sync.report.causes import mapping_cause, mapping_sentence, sentence
+from dam_sync.report.causes import mapping_sentence, sentence
 from dam_sync.report.headline import complete
 from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenOption, Origin, ValueSample
 from dam_sync.report.report import Report, ReportedSide
@@ -134,24 +135,23 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
 async def _parked(opened: ConnectedJob, store: SqlStore) -> list[dict[str, Json]]:
     return [
         {
-            "cause": cause,
-            "text": _why_parked(opened, cause),
-            "operation": operation,
-            "hint": redact(hint),
-            "count": count,
-            "example": redact(example),
+            "cause": str(row.cause),
+            "text": _why_parked(opened, row.cause),
+            "operation": row.operation,
+            "hint": redact(row.hint),
+            "count": row.count,
+            "example": redact(row.example),
         }
-        for cause, operation, hint, count, example in await causes_of(store)
+        for row in await causes_of(store)
     ]
 
 
-def _why_parked(opened: ConnectedJob, cause: str) -> str:
+def _why_parked(opened: ConnectedJob, cause: ParkCause) -> str:
     """Why assets are parked, in a sentence, with what the mapping says about it."""
-    found = mapping_cause(cause)
-    if found is None:
+    if not isinstance(cause, MappingCause):
         return sentence(cause)
-    refusal = refusal_of(*found, opened.crosswalk, opened.document)
-    return mapping_sentence(*found, refusal.said, refusal.most)
+    refusal = refusal_of(cause.place, cause.rule, opened.crosswalk, opened.document)
+    return mapping_sentence(cause.place, cause.rule, refusal.said, refusal.most)
 
 
 async def _add_changes(report: Report, context: RunContext) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from dam_sync.engine.accounts import NAME_TAKEN, refuse_imbalance
+from dam_sync.engine.accounts import refuse_imbalance
 from dam_sync.http.redaction import redact
-from dam_sync.mapping.coverage import ON_PURPOSE
-from dam_sync.mapping.rules import WHEN
 from dam_sync.model.account import BY_DEFAULT, DROPPED, EMPTY, FILLED, OUTCOMES, READ, Account, AccountKey, imbalances
+from dam_sync.model.loss_rules import ON_PURPOSE, LossRule
+from dam_sync.model.parking import Cause, ParkReason
 from dam_sync.report.loss_words import in_words, rule_in_words
 from dam_sync.report.parts import Collision, Collisions, FieldAccount, FileProblem, LossLine, Omission, Reason
 from dam_sync.store.rows import WorkRecord
@@ -19,7 +19,10 @@ from dam_sync.store.store import SqlStore
 
 EXAMPLES = 3
 COLLISIONS = 100  # shown at most; all are in the CSV file
-OF_FILES = {"TooLarge": "too large", "Unsupported": "not supported", "InvalidFile": "not supported"}
+OF_FILES: Mapping[Cause | None, str] = {
+    ParkReason.TOO_LARGE: "too large",
+    ParkReason.UNSUPPORTED: "not supported",
+}
 ALIASES = {"release": "release_at", "expiry": "expires_at"}
 """What losses call some paths of accounts."""
 LossKey: TypeAlias = tuple[str, str]
@@ -66,7 +69,7 @@ class WorkSummary:
                 seen.add(key)
                 self.losses[key] += 1
                 _keep(self.examples, key, record.asset, loss["detail"])
-            if loss["rule"] == NAME_TAKEN and len(self.renamed) < COLLISIONS:
+            if loss["rule"] == LossRule.NAME_TAKEN and len(self.renamed) < COLLISIONS:
                 self.renamed.append(Collision(record.asset, loss["detail"], record.filename))
         if record.action == "parked" and record.cause in OF_FILES:
             self.files[OF_FILES[record.cause]] += 1
@@ -98,7 +101,7 @@ class WorkSummary:
                 examples=[(asset, redact(detail)) for asset, detail in self.examples[path, rule]],
             )
             for (path, rule), number in sorted(self.losses.items(), key=lambda item: (-item[1], item[0]))
-            if rule != WHEN or (self._field_of(path), rule) not in self.omitted
+            if rule != LossRule.WHEN or (self._field_of(path), rule) not in self.omitted
         ]
 
     def omissions(self, samples: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> list[Omission]:
@@ -141,7 +144,7 @@ class WorkSummary:
 
     def collisions(self) -> Collisions:
         """File names that are taken at the target."""
-        return Collisions(self.losses["filename", NAME_TAKEN], tuple(self.renamed))
+        return Collisions(self.losses["filename", LossRule.NAME_TAKEN], tuple(self.renamed))
 
     def file_problems(self) -> list[FileProblem]:
         """Files that the target does not take."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from dam_sync.engine.first_assets import MOST, first_assets
 from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
-from dam_sync.engine.guards.way_back import HINT, WayBack, is_same_file, marks_of
+from dam_sync.engine.guards.way_back import WayBack, is_same_file, marks_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.probed import Account
 from dam_sync.model.service import TRASH, Service
 from dam_sync.model.values import Json
@@ -100,7 +101,7 @@ class FirstLook:
                 return GuardFinding(
                     f"of {the_first(len(assets), 'asset')} of the source, another job made {made:,} from assets of the "
                     f"target, such as {asset.id} from {original}: a run would create a second one of each there",
-                    f"{HINT}; --accept-changes continues, and parks them",
+                    f"{ParkReason.CAME_FROM_TARGET.to_do}; --accept-changes continues, and parks them",
                 )
         return None
 

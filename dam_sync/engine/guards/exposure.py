@@ -22,11 +22,10 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import placements_from_json
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.exposure import (
-    ACCEPTED,
-    CLOSED,
     EXPOSURE,
-    REFUSED,
+    ExposureResult,
     ExposureRule,
+    ExposureRuling,
     Purpose,
     Waiver,
     Waivers,
@@ -38,6 +37,8 @@ from dam_sync.model.exposure import (
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import ExposureCause
 from dam_sync.model.safe_text import visible
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
@@ -49,7 +50,7 @@ from dam_sync.store.rows import LinkRow, Outcome
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
 VISIBLE_TO_ALL = "published"
-TERMS, IN_LISTS = "names of terms", "in lists of the target"
+TERMS = "names of terms"
 MOST_GROUPS = 50  # names of groups kept of one asset that is set aside
 MOST_HELD = 500  # different sets of groups and remedies of them that a report looks at
 REFUSES = "more people would see these assets at the target than at the source, so they are not written: "
@@ -101,12 +102,14 @@ class ExposureGate:
         draft = replace(drafted.draft, placements=placements, status=status)
         found = self._found(asset, drafted, draft)
         refused = [one for one in found if not self.waivers.accepts(one.rule, purpose)]
-        losses = tuple(_loss(one, ACCEPTED) for one in found if one not in refused)
+        losses = tuple(_loss(one, ExposureResult.ACCEPTED) for one in found if one not in refused)
         if not refused:
             return ExposureJudgement(losses, status=status)
         willing = link is not None or all(self.waivers.of(one.rule, purpose) is Waiver.CLOSE for one in refused)
         if willing and self._can_close(draft, link):
-            return ExposureJudgement((*losses, *(_loss(one, CLOSED) for one in refused)), closed=True, status=status)
+            return ExposureJudgement(
+                (*losses, *(_loss(one, ExposureResult.CLOSED) for one in refused)), closed=True, status=status
+            )
         return ExposureJudgement(parked=self._parked(asset, replace(drafted, draft=draft), refused, link))
 
     def _found(self, asset: Asset, drafted: Drafted, draft: Draft) -> tuple[Widening, ...]:
@@ -134,7 +137,7 @@ class ExposureGate:
             hint = f"hide it at the target by hand, or {hint}"
         return Outcome(
             action="parked",
-            cause=f"{EXPOSURE}: {', '.join(rule.value for rule in rules)}",
+            cause=ExposureCause(tuple(rules)),
             message=message,
             hint=hint,
             losses=[_held(one, case, limited=limited) for one in refused],
@@ -250,7 +253,7 @@ def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[
         return ()  # a target that shows nothing, or this asset to everybody
     names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
     more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
-    return (Loss(TERMS, IN_LISTS, "; ".join((*names, *more))),)
+    return (Loss(TERMS, LossRule.LISTED_TERMS, "; ".join((*names, *more))),)
 
 
 def hides_existing(target: Service) -> bool:
@@ -261,7 +264,8 @@ def hides_existing(target: Service) -> bool:
 async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
-    if release is None or release <= context.time.earliest() or ExposureRule.UNRELEASED.value not in parked.cause:
+    unreleased = isinstance(parked.cause, ExposureCause) and ExposureRule.UNRELEASED in parked.cause.rules
+    if release is None or release <= context.time.earliest() or not unreleased:
         return
     known = await context.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -278,7 +282,7 @@ async def retry_exposed(context: RunContext) -> None:
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
     come = bool(due) and parse_instant(due) <= context.time.earliest()
     if before != now or come:
-        causes = [cause for cause, *_ in await store.parked_causes() if cause.startswith(f"{EXPOSURE}: ")]
+        causes = [row.cause for row in await store.parked_causes() if isinstance(row.cause, ExposureCause)]
         if causes:
             await store.unpark(causes)
     if before != now:
@@ -307,13 +311,13 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
     advice = await _advice(context)
     rows = []
     for stored, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
-        rule, _, fate = stored.partition(" ")
+        ruling = ExposureRuling.read(stored)
         number = assets if parked else counted.get(stored, 0)
         if number:
-            fate = REFUSED if parked else fate
+            fate, rule = ExposureResult.REFUSED if parked else ruling.result or "", ExposureRule(ruling.rule)
             meaning = meaning_of(rule, fate)
-            told = (advice.get(ExposureRule(rule), Advice()) if parked else Advice()).as_json(ExposureRule(rule))
-            rows.append({**told, "fate": fate, "assets": number, "examples": examples, "meaning": meaning})
+            told = (advice.get(rule, Advice()) if parked else Advice()).as_json(rule)
+            rows.append({**told, "fate": str(fate), "assets": number, "examples": examples, "meaning": meaning})
     return rows
 
 
@@ -343,7 +347,7 @@ def held_back_of(outcome: Outcome) -> list[HeldBack]:
 def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
     """The stop at the end of a run that set assets aside: which, by which rule, what to do about each, and as the last
     resort the line for the job file that lets these people see them."""
-    refused = [row for row in rows if row["fate"] == REFUSED]
+    refused = [row for row in rows if row["fate"] == ExposureResult.REFUSED]
     if not refused:
         return None
     counted = [f"{row['rule']} {row['assets']:,}" for row in refused]
@@ -356,12 +360,12 @@ def exposure_stop(rows: Iterable[Mapping[str, Json]]) -> SafetyStop | None:
 
 def accepted_rules(losses: Iterable[Loss]) -> list[str]:
     """The rules that the operator accepted for an asset with these losses."""
-    rules = (loss.rule.partition(" ") for loss in losses if loss.path == EXPOSURE)
-    return [rule for rule, _, fate in rules if fate == ACCEPTED]
+    rulings = (ExposureRuling.read(loss.rule) for loss in losses if loss.path == EXPOSURE)
+    return [each.rule for each in rulings if each.result is ExposureResult.ACCEPTED]
 
 
-def _loss(found: Widening, fate: str) -> Loss:
-    return Loss(EXPOSURE, f"{found.rule.value} {fate}", found.detail)
+def _loss(found: Widening, fate: ExposureResult) -> Loss:
+    return Loss(EXPOSURE, str(ExposureRuling(found.rule, fate)), found.detail)
 
 
 def _held(found: Widening, case: ExposedDraft, *, limited: bool) -> dict[str, Json]:

@@ -10,12 +10,11 @@ from dam_sync.engine.guards.mass_deletion import FEW, MOST_GONE, RIGHTS_HINT, em
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.parking import ParkReason
 from dam_sync.store.rows import LinkRow
 from dam_sync.store.undo import UNLINKED, Undone
 
-CAUSE = "gone"  # groups the assets that were parked for it
 READ_HINT = "it was deleted or hidden after it was listed; the next run will show which"
-TARGET_HINT = "restore it there, or leave it; then `errors JOB --retry` and run again"
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class MissingMonitor:
         if self.gone_at_source > max(FEW, self.read * MOST_GONE):
             message = f"{self.gone_at_source} of {self.read} assets that the source listed cannot be found there"
             self._stop(GuardFinding(message, RIGHTS_HINT))
-        return NotFound("gone between listing and reading", asset=asset, code=CAUSE, hint=READ_HINT)
+        return NotFound("gone between listing and reading", asset=asset, code=ParkReason.GONE, hint=READ_HINT)
 
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
         """The error with its reason if the asset itself was not found: gone from the target, or from the
@@ -52,7 +51,7 @@ class MissingMonitor:
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self.from_target()
             message = f"it was moved before, and {link.target} is no longer at the target"
-            return NotFound(message, asset=asset, code=CAUSE, hint=TARGET_HINT)
+            return NotFound(message, asset=asset, code=ParkReason.GONE, hint=ParkReason.GONE.to_do)
         if await is_gone(source, asset):
             return self.from_source(asset)
         return error

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.engine.guards import missing
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
-from dam_sync.model.exposure import EXPOSURE
+from dam_sync.model.parking import ExposureCause, ParkCause, ParkReason, SkipReason
 from dam_sync.store.rows import Outcome, Work
 
 FIRST = 25  # the first assets that a run has to write
@@ -23,28 +22,32 @@ class ParkingMonitor:
 
     context: RunContext
     parked: int = 0
-    cause: str = ""
+    cause: ParkCause | None = None
     over: bool = False  # an asset succeeded, or was parked for another cause
-    tripped: str = ""
+    tripped: ParkCause | None = None
 
     def watch(self, work: Work, outcome: Outcome, in_hand: Iterable[Work]) -> None:
         """One asset was completed, others are in progress. Raises SafetyStop if all of the first ones were parked for
         the same cause, and none that was listed before them can still get through."""
         if self.over or work.passing or outcome.action in ("unchanged", "skipped"):
             return
-        if outcome.cause.startswith(EXPOSURE) or outcome.cause in (missing.CAUSE, work.parked_for):
+        cause = outcome.cause
+        if cause is None or isinstance(cause, SkipReason):
+            self.over = True
             return
-        self.cause = self.cause or outcome.cause
-        self.over = outcome.action != "parked" or outcome.cause != self.cause
+        if isinstance(cause, ExposureCause) or cause in (ParkReason.GONE, work.parked_for):
+            return
+        self.cause = self.cause or cause
+        self.over = cause != self.cause
         self.parked += 1
         if self.over or self.parked < FIRST or any(each.seq < work.seq for each in in_hand):
             return
-        message = f"the first {self.parked} assets to write were all parked for the same cause: {outcome.cause}"
+        message = f"the first {self.parked} assets to write were all parked for the same cause: {cause}"
         if self.context.options.continue_parked:
             self.over = True
             self.context.tallies.accept([f"{message} (--continue-parked)"])
             return
-        self.tripped = outcome.cause
+        self.tripped = cause
         hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT
         stop = SafetyStop(f"{message}; {outcome.message}", asset=work.asset, hint=hint)
         stop.public = message

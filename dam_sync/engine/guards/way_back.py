@@ -12,15 +12,11 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import Mark, mark_in, origin_of
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.probed import Account
 from dam_sync.model.service import TRASH, Service
 from dam_sync.store.rows import Outcome
 
-CAUSE = "came from the target"
-HINT = (
-    "`adopt JOB` links both, and later runs keep them in step (`dam-sync help operations`); to leave such assets out, "
-    "exclude them by `select` in the mapping file"
-)
 TRIES = 3  # assets of a source that nobody knows, of which the target is asked whether they are its own
 
 
@@ -110,7 +106,7 @@ async def came_back(context: RunContext, way_back: WayBack, asset: Asset) -> Out
         return None
     return Outcome(
         action="parked",
-        cause=CAUSE,
+        cause=ParkReason.CAME_FROM_TARGET,
         message=f"another job made it from {original}, which the target still has: a run would create a second one",
-        hint=HINT,
+        hint=ParkReason.CAME_FROM_TARGET.to_do,
     )

@@ -11,7 +11,7 @@ from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry
-from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, StopRequested, TruncatedListing
+from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, TruncatedListing
 from dam_sync.model.run_options import RunOptions, fraction_of
 from dam_sync.model.service import TRASH, Service, Window
 
@@ -95,7 +95,7 @@ class SampleReader:
     def _fresh(self, entries: Sequence[Entry]) -> list[Entry]:
         """Rows that were not among the latest. Raises StopRequested."""
         if self.options.stop_token.reason:
-            raise StopRequested(self.options.stop_token.reason, hint="run the same command again")
+            raise self.options.stop_token.error("run the same command again")
         fresh = [entry for entry in entries if entry.id not in self.latest]
         self.latest.update(dict.fromkeys(entry.id for entry in fresh))
         while len(self.latest) > REMEMBERED:

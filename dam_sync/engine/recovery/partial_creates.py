@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 
 from dam_sync.engine.recovery.intents import recorded_intents
-from dam_sync.engine.removals.trash import CHANGED_HINT, TargetTrash
+from dam_sync.engine.removals.trash import TargetTrash
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
@@ -15,8 +15,9 @@ from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Conflict, Rejected
 from dam_sync.model.journal import NamespacedJournal
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
-from dam_sync.store.rows import CHANGED_AT_TARGET, LinkRow, Work
+from dam_sync.store.rows import LinkRow, Work
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
@@ -70,7 +71,12 @@ async def _refuse_edited(
     if changed := await TargetTrash(context).changed(link, actual, intents=intents, complete=complete):
         await journal.discard(journal_names.PARTIAL_CREATE)
         text = f"it is gone from the source before it was complete at the target, where {asset} was changed since: "
-        raise Conflict(text + ", ".join(changed), asset=work.asset, code=CHANGED_AT_TARGET, hint=CHANGED_HINT)
+        raise Conflict(
+            text + ", ".join(changed),
+            asset=work.asset,
+            code=ParkReason.CHANGED_AT_TARGET,
+            hint=ParkReason.CHANGED_AT_TARGET.to_do,
+        )
 
 
 async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:

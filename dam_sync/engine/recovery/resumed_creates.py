@@ -19,17 +19,18 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.conflict import FIELDS, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Json, Localized, Value
-from dam_sync.store.rows import CHANGED_AT_TARGET, STILL_IN_TRASH, LinkRow
+from dam_sync.store.rows import LinkRow
 
-TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`'
+TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{ParkReason.STILL_IN_TRASH}" --retry`'
 
 OTHER_FILE_HINT = (
     "keep their file elsewhere and delete that asset permanently, to have it created again; then "
-    f'`errors JOB --cause "{CHANGED_AT_TARGET}" --retry`'
+    f'`errors JOB --cause "{ParkReason.CHANGED_AT_TARGET}" --retry`'
 )
 
 
@@ -85,7 +86,7 @@ class ResumedCreate:
             return
         if not all(any(each.agrees(file) for each in sent) for file in asset.versions):
             text = f"its create was begun, and the file of {actual.id} was changed at the target and at the source"
-            raise Conflict(text, asset=asset.id, code=CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
+            raise Conflict(text, asset=asset.id, code=ParkReason.CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
 
     async def _has_more_versions(self, link: LinkRow) -> bool:
         """Whether versions are still to be added to the first file."""
@@ -118,7 +119,7 @@ class ResumedCreate:
         marked = marker is not None and actual.fields.get(marker.field) == marker.value
         if marked and not await self._was_trashed(asset, made):
             text = f"its create was begun, and {made} is in the trash of the target"
-            raise NotFound(text, asset=asset, code=STILL_IN_TRASH, hint=TRASHED_HINT)
+            raise NotFound(text, asset=asset, code=ParkReason.STILL_IN_TRASH, hint=TRASHED_HINT)
         return None
 
     async def _was_trashed(self, asset: AssetId, made: str) -> bool:

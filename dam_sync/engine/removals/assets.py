@@ -23,9 +23,10 @@ from dam_sync.model.asset import AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import listed_key
-from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, Deletion
+from dam_sync.store.rows import REMOVED, Deletion
 
 log = structlog.get_logger(__name__)
 PAGE = 500
@@ -139,7 +140,7 @@ async def _stop(context: RunContext, message: str, hint: str = SCOPE_HINT) -> Sa
 async def _due(context: RunContext, policy: DeletionPolicy, now: datetime) -> AsyncIterator[list[Deletion]]:
     """Pages of what is due, without what is parked because it was changed at the target."""
     after = ""
-    while page := await context.store.deletions(after, PAGE, without=CHANGED_AT_TARGET):
+    while page := await context.store.deletions(after, PAGE, without=ParkReason.CHANGED_AT_TARGET):
         after = page[-1].source
         due = [each for each in page if is_due(each, policy, now, context.run.id)]
         if context.wave is not None:

@@ -26,13 +26,13 @@ def deletion_of(seen: Sighting, listing: Listing) -> Deletion | None:
     """What is known about an asset after a listing; None if it exists, or if nothing proves that it does not. Safe to
     repeat for the same listing."""
     known = seen.known if seen.known is not None and seen.known.scope == listing.scope else None
-    unlisted = known is not None and known.reason == UNLISTED and seen.seen_run <= known.run
+    unlisted = known is not None and known.reason is UNLISTED and seen.seen_run <= known.run
     if seen.in_trash and not unlisted:
-        if known is not None and known.reason == IN_TRASH:
+        if known is not None and known.reason is IN_TRASH:
             return known
         since = known.since if known is not None else listing.at
         return Deletion(seen.source, seen.target, IN_TRASH, since, 0, listing.run, listing.scope)
-    if known is not None and (known.reason == IN_TRASH or seen.seen_run > known.run):
+    if known is not None and (known.reason is IN_TRASH or seen.seen_run > known.run):
         known = None  # restored, or listed since
     if not listing.complete or seen.seen_run >= listing.run:
         return known if seen.seen_run < listing.run else None
@@ -45,4 +45,4 @@ def is_due(deletion: Deletion, policy: DeletionPolicy, now: datetime, run: int) 
     """Whether it was gone long enough, and either in the trash or missing often enough, `run` included. It is still
     to be confirmed."""
     missed = deletion.listings >= LISTINGS and deletion.run == run
-    return (deletion.reason == IN_TRASH or missed) and policy.until(deletion.since) <= now
+    return (deletion.reason is IN_TRASH or missed) and policy.until(deletion.since) <= now

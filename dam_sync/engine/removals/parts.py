@@ -11,11 +11,10 @@ from typing import TypeGuard
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json, instant_text
 from dam_sync.store.rows import LEFT, LinkRow
 
-STAYS = "left the source, stays at the target"
-RENAMED = "renamed at the source, keeps its name"
 ATTACHMENTS, RELATIONS, VERSIONS = "attachments", "relations", "versions"
 IDENTIFYING = ("md5", "sha256", "sha512", "sha384", "sha1")  # digests that tell files apart, the first that is known
 NAMED = "named"  # the last name at the source, in an entry of `LinkRow.attached`
@@ -124,20 +123,20 @@ def with_relations(held: Iterable[tuple[str, str]], added: Iterable[tuple[str, s
 def _losses(gone: Gone, known: Mapping[str, Json], *, detaches: bool, unrelates: bool) -> Iterator[Loss]:
     if gone.relations and not unrelates:
         names = ", ".join(f"{kind} to {other}" for kind, other in sorted(gone.relations))
-        yield Loss(RELATIONS, STAYS, f"{names}: the target cannot remove relations")
+        yield Loss(RELATIONS, LossRule.STAYS, f"{names}: the target cannot remove relations")
     if known and not detaches:
         names = ", ".join(sorted(sent["name"] for sent in known.values()))
-        yield Loss(ATTACHMENTS, STAYS, f"{names}: the target has no trash for attachments")
+        yield Loss(ATTACHMENTS, LossRule.STAYS, f"{names}: the target has no trash for attachments")
     if unknown := len(gone.attachments) - len(known):
-        yield Loss(ATTACHMENTS, STAYS, f"{unknown}: not added by a run that recorded what it sent")
+        yield Loss(ATTACHMENTS, LossRule.STAYS, f"{unknown}: not added by a run that recorded what it sent")
     if gone.versions:
-        yield Loss(VERSIONS, STAYS, f"{len(gone.versions)}: the target has no trash for versions")
+        yield Loss(VERSIONS, LossRule.STAYS, f"{len(gone.versions)}: the target has no trash for versions")
 
 
 def _name_losses(gone: Gone, link: LinkRow) -> Iterator[Loss]:
     if gone.names:
         names = sorted(f"{link.attached[key]['name']} (now {name})" for key, name in gone.names)
-        yield Loss(ATTACHMENTS, RENAMED, ", ".join(names))
+        yield Loss(ATTACHMENTS, LossRule.KEEPS_NAME, ", ".join(names))
 
 
 def without_attachments(link: LinkRow, keys: Iterable[str]) -> LinkRow:

@@ -20,20 +20,13 @@ from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
-from dam_sync.store.rows import CHANGED_AT_TARGET, REMOVED, STILL_IN_TRASH, LinkRow, Outcome, TrashedLink, Work
+from dam_sync.store.rows import REMOVED, LinkRow, Outcome, TrashedLink, Work
 
-CHANGED_HINT = (
-    "remove it at the target by hand, or keep it there; to remove it after all, undo the change and "
-    f'`errors JOB --cause "{CHANGED_AT_TARGET}" --retry`'
-)
-STILL_HINT = (
-    f'take it out of the trash by hand, then `errors JOB --cause "{STILL_IN_TRASH}" --retry`; a retry while it is '
-    "still there creates it again as another asset"
-)
-CREATED_AGAIN = "created again, because it could not be taken out of the trash of the target"
 ALREADY = "it was gone from the target already"
 
 
@@ -54,8 +47,9 @@ class TargetTrash:
             if actual is None:
                 return Outcome(action=REMOVED, message=ALREADY)
             if changed := await self.changed(link, actual, intents=await self._intents(work)):
+                kind = ParkReason.CHANGED_AT_TARGET
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
-                return Outcome(action="parked", cause=CHANGED_AT_TARGET, message=message, hint=CHANGED_HINT)
+                return Outcome(action="parked", cause=kind, message=message, hint=kind.to_do)
             await context.agree(work, operations.REMOVE)
         elif found_there is None:
             self.refuse_purged(link.target, link.source)
@@ -110,10 +104,11 @@ class TargetTrash:
         if Operation.RESTORE in context.target.capabilities and not purged:
             return ReadAsset(work, asset, link, restores=True)
         if purged or found.retried:
-            loss = Loss("asset", CREATED_AGAIN, f"it was {link.target}")
+            loss = Loss("asset", LossRule.CREATED_AGAIN, f"it was {link.target}")
             return ReadAsset(work, replace(asset, losses=(*asset.losses, loss)), None)
         message = f"it was removed, is at the source again, and is {link.target} in the trash of the target"
-        return Concluded(work, Outcome("parked", STILL_IN_TRASH, message, STILL_HINT), asset)
+        kind = ParkReason.STILL_IN_TRASH
+        return Concluded(work, Outcome("parked", kind, message, kind.to_do), asset)
 
     async def _status(self, asset: AssetId) -> str:
         """The status at the target; empty for one that is gone."""

@@ -8,7 +8,6 @@ from functools import partial
 
 import structlog
 
-from dam_sync.engine.decide import FIXED
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
 from dam_sync.engine.renames.paths import Level, Names, Path, Trees
@@ -19,9 +18,9 @@ from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.errors import DamSyncError
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.store.rows import CONTAINER, PLACED, Counterpart
 
-SAME_PATH = "same path"
 """The rule of a loss: several containers of the source become one."""
 log = structlog.get_logger(__name__)
 
@@ -94,7 +93,7 @@ class ContainerRenames:
             name = self.containers.path_of(place.kind, place.id)
             fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
             if fixed and name and name != self.containers.accepted(place.path):
-                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", FIXED, Placement(place.kind, name).text)
+                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", LossRule.FIXED, Placement(place.kind, name).text)
         return tuple(found.values())
 
     async def merged(self, asset: Asset, placements: Iterable[Placement]) -> tuple[Loss, ...]:
@@ -106,7 +105,7 @@ class ContainerRenames:
             listed = await self._listing() if others else {}
             now = [listed.get((row.scope, row.source)) for row in others]
             if any(each is not None and each.path == origin.path for each in now):
-                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", SAME_PATH, origin.text)
+                found[place.kind] = Loss(f"{PLACEMENTS}{place.kind}", LossRule.SAME_PATH, origin.text)
         return tuple(found.values())
 
     def _origins(self, asset: Asset, placements: Iterable[Placement]) -> Iterator[tuple[Placement, Placement]]:

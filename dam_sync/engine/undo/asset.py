@@ -40,6 +40,7 @@ from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Purpose, is_wider
 from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -288,7 +289,7 @@ class AssetUndoer:
         """Why nothing is written to a missing asset."""
         if undo.restore and self.context.dry:
             return (PURGED,)
-        removed = any(row.operation == journal_names.REMOVE for row in undo.written.rows)
+        removed = any(row.kind is WriteKind.REMOVE for row in undo.written.rows)
         return undo.obstacles if removed else (LOST,)
 
     async def _is_trashed(self, written: WrittenAsset) -> bool:
@@ -413,7 +414,7 @@ class AssetUndoer:
                 await journal.run(name, detach, idempotent=True)
 
     def _uploaded_before(self, undo: Undo) -> EarlierFile | None:
-        first = next((row.seq for row in undo.written.rows if row.operation.startswith("version:")), 0)
+        first = next((row.seq for row in undo.written.rows if row.kind is WriteKind.VERSION), 0)
         return self.listed.uploaded_before(undo.written.target, first)
 
     # -- the state ------------------------------------------------------------------------------------------------
@@ -439,7 +440,7 @@ class AssetUndoer:
 
 def _without_versions(undo: Undo, reason: Obstacle) -> Undo:
     """The same, with the file as the run left it."""
-    rows = {row.seq for row in undo.written.rows if row.operation.startswith("version:")}
+    rows = {row.seq for row in undo.written.rows if row.kind is WriteKind.VERSION}
     kept = tuple(each for each in undo.obstacles if each.what != reason.what)
     return replace(
         undo, versions=(), obstacles=(*kept, reason), rows=tuple(seq for seq in undo.rows if seq not in rows)

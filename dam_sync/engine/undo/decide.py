@@ -15,13 +15,14 @@ from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json, rights_to_json
 from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.exposure import ExposureRule
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.values import Json
 from dam_sync.store.rows import LEFT, LedgerRow, LinkRow
 from dam_sync.store.undo_list import EarlierFile, Obstacle, WrittenAsset
 
 FIELDS, RIGHTS = "fields.", "rights"
 RIGHTS_PATHS = (RIGHTS, "groups", "restrictions", "release", "expiry")
-MOVES = (journal_names.REMOVE, journal_names.RESTORE)
+MOVES = (WriteKind.REMOVE, WriteKind.RESTORE)
 SETS = ("tags", "placements")
 
 
@@ -43,12 +44,15 @@ WIDENS = Obstacle(
     "more people would see the asset again, so that they stay as the run left them: change them by hand at the target; "
     f"only if these people may see it: `policy: {{exposure: {{{ExposureRule.RETURNED.value}: accept}}}}`",
 )
-VERSIONS, ATTACHMENTS = frozenset({"version"}), frozenset({"attach"})
 NOTHING_KEPT: Mapping[str, Obstacle] = {}
-WITHOUT: Final = {"version": NO_VERSION, "attach": NO_DETACH, "detach": NO_BYTES}
-MADE_REASONS: Final = {
-    "term": Obstacle("created terms", "no service has a trash for terms, and others may use them", stays=True),
-    "container": Obstacle("created containers", "no service has a trash for containers", stays=True),
+WITHOUT: Final[Mapping[str, Obstacle]] = {
+    WriteKind.VERSION: NO_VERSION,
+    WriteKind.ATTACH: NO_DETACH,
+    WriteKind.DETACH: NO_BYTES,
+}
+MADE_REASONS: Final[Mapping[str, Obstacle]] = {
+    WriteKind.TERM: Obstacle("created terms", "no service has a trash for terms, and others may use them", stays=True),
+    WriteKind.CONTAINER: Obstacle("created containers", "no service has a trash for containers", stays=True),
 }
 
 
@@ -97,7 +101,7 @@ def undo_of(
         moved = trash or not written.created
         return Undo(written, link, trash=trash, obstacles=obstacles, rows=seqs if moved else ())
     values, files = _Values.of(written.rows, link, meant, keep, able), _Files.of(written.rows, able)
-    moving = {row.seq for row in written.rows if row.operation in MOVES}
+    moving = {row.seq for row in written.rows if row.kind in MOVES}
     stays = values.open | files.open | (moving if obstacles else set())
     return Undo(
         written,
@@ -127,9 +131,9 @@ def unshown(undo: Undo) -> Undo:
 
 def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple[Obstacle, ...]]:
     """Whether the asset has to go to the trash, or out of it, and what prevents that."""
-    moves = [row.operation for row in written.rows if row.operation in MOVES]
-    trash = written.created or (moves[:1] == moves[-1:] == [journal_names.RESTORE])
-    restore = not written.created and moves[:1] == moves[-1:] == [journal_names.REMOVE]
+    moves = [row.kind for row in written.rows if row.kind in MOVES]
+    trash = written.created or (moves[:1] == moves[-1:] == [WriteKind.RESTORE])
+    restore = not written.created and moves[:1] == moves[-1:] == [WriteKind.REMOVE]
     if trash and Operation.REMOVE not in able:
         return False, False, (NO_TRASH,)
     if restore and Operation.RESTORE not in able:
@@ -160,7 +164,7 @@ class _Values:
     ) -> _Values:
         now = link.draft
         for row in rows:
-            if meant or row.operation == journal_names.HIDE:  # of an interrupted attempt the link says nothing yet
+            if meant or row.kind is WriteKind.HIDE:  # of an interrupted attempt the link says nothing yet
                 now = applied(now, values_of(row))
         held = before = now
         opened: set[int] = set()
@@ -257,12 +261,11 @@ class _Files:
         """Versions and attachments that the rows added or removed."""
         made = cls()
         for row in rows:
-            kind, _, name = row.operation.partition(":")
-            key = name.partition("@")[0]
-            if kind in VERSIONS and Operation.RESTORE_VERSION in able:
+            kind, key = row.kind, journal_names.file_key_of(row.operation)
+            if kind is WriteKind.VERSION and Operation.RESTORE_VERSION in able:
                 made.versions = (*made.versions, key)
                 made.obstacles.append(IN_HISTORY)
-            elif kind in ATTACHMENTS and Operation.DETACH in able and isinstance(row.detail, dict):
+            elif kind is WriteKind.ATTACH and Operation.DETACH in able and isinstance(row.detail, dict):
                 made.detach[key] = row.detail
             elif kind in WITHOUT:
                 made.open.add(row.seq)

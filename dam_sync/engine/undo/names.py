@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -18,6 +18,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_to_json
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.journal import call_again
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -29,9 +30,9 @@ from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import Obstacle, UndoList
 
 log = structlog.get_logger(__name__)
-TERM, CONTAINER = "rename_term", "rename_container"
-WHAT = {TERM: "renamed terms", CONTAINER: "renamed containers"}
-NEEDS = {TERM: Operation.RENAME_TERM, CONTAINER: Operation.RENAME_CONTAINER}
+TERM, CONTAINER = WriteKind.RENAME_TERM, WriteKind.RENAME_CONTAINER
+WHAT: Mapping[str, str] = {TERM: "renamed terms", CONTAINER: "renamed containers"}
+NEEDS: Mapping[str, Operation] = {TERM: Operation.RENAME_TERM, CONTAINER: Operation.RENAME_CONTAINER}
 UNABLE = "the target cannot rename them"
 TAKEN = "something else has the former name now"
 LOST = "gone from the target"
@@ -49,7 +50,7 @@ class NameUndoer:
 
     def prevented(self, row: LedgerRow) -> Obstacle | None:
         """Why the rename stays, as far as the capabilities of the target say."""
-        kind = journal_names.kind_of(row.operation)
+        kind = row.kind
         able = NEEDS[kind] in self.context.target.capabilities
         return None if able and _sides(row) is not None else Obstacle(WHAT[kind], UNABLE)
 
@@ -57,9 +58,9 @@ class NameUndoer:
         """Whether it has its former name again. Raises what stops a rollback; safe to repeat."""
         found = self.prevented(row)
         if found is None:
-            kind = journal_names.kind_of(row.operation)
+            kind = row.kind
             try:
-                why = await (self._term(row) if kind == TERM else self._container(row))
+                why = await (self._term(row) if kind is TERM else self._container(row))
             except DamSyncError as error:
                 if not isinstance(react(error), ParkAsset):
                     raise
@@ -67,7 +68,7 @@ class NameUndoer:
                 why = f"refused by the target: {error.cause}"
             found = Obstacle(WHAT[kind], why) if why else None
         if found is not None:
-            self.listed.add_obstacles((found,), row.operation.partition(":")[2], row.target)
+            self.listed.add_obstacles((found,), journal_names.object_of(row.operation), row.target)
             return False
         await self.context.store.undone(self.listed.run, Undone("", row.target, (row.seq,)))
         return True
@@ -162,7 +163,7 @@ class NameUndoer:
 
 
 def _entry(row: LedgerRow) -> str:
-    return journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
+    return journal_names.undo(f"{row.kind}:{row.seq}")
 
 
 def _sides(row: LedgerRow) -> Sequence[Json] | None:

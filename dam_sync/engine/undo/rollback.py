@@ -28,7 +28,7 @@ from dam_sync.engine.undo.names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import Conflict, DamSyncError, StopRequested
+from dam_sync.model.errors import Conflict, DamSyncError
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -70,7 +70,7 @@ class Rollback:
         for row in self.listed.renames():
             found = names.prevented(row)
             self.counts[RENAMED] += found is None
-            self.listed.add_obstacles((found,) if found else (), row.operation.partition(":")[2], row.target)
+            self.listed.add_obstacles((found,) if found else (), journal_names.object_of(row.operation), row.target)
         await self._survey_incomplete()
         self.counts = +self.counts
         self._others()
@@ -153,7 +153,7 @@ class Rollback:
 
     def _refuse_stopped(self) -> None:
         if self.context.stop.reason:
-            raise StopRequested(self.context.stop.reason, hint="run the same command again to continue")
+            raise self.context.stop.error("run the same command again to continue")
 
     def _count(self, written: WrittenAsset, done: UndoneAsset) -> None:
         if done.fate:
@@ -182,7 +182,7 @@ class Rollback:
                 try:
                     await trash_partial_create(context, Work(0, asset, "", begun=True))
                 except Conflict as error:
-                    self.listed.add_obstacles((Obstacle("created assets", error.cause),), asset, "")
+                    self.listed.add_obstacles((Obstacle("created assets", str(error.cause)),), asset, "")
                 self._refuse_stopped()
         if context.tallies.partial_creates_trashed:
             self.counts[INCOMPLETE] = context.tallies.partial_creates_trashed
@@ -258,7 +258,7 @@ class Rollback:
         detail: Json = {"kind": relation.kind, "target": str(relation.target)}
         try:
             with recording(WriteRecord(row.target, {"relation": [detail, None] if added else [None, detail]})):
-                name = journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
+                name = journal_names.undo(f"{row.kind}:{row.seq}")
                 await journal.run(name, call, idempotent=True)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
@@ -343,4 +343,4 @@ class Rollback:
         for kind, names in self.listed.others().items():
             found = MADE_REASONS.get(kind) or Obstacle(f"writes of the kind `{kind}`", "nothing undoes them")
             for name in names:
-                self.listed.add_obstacles((found,), name.partition(":")[2])
+                self.listed.add_obstacles((found,), journal_names.object_of(name))

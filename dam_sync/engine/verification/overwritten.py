@@ -44,7 +44,7 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
     """Say of groups of fields what is known of who wrote the values, and what to do. Reads the beginning of a few files
     of the source; a file that cannot be read proves nothing."""
     for group in groups:
-        if group.pattern == NOT_COMPARED:
+        if group.pattern is NOT_COMPARED:
             group.cause, group.remedy = OF_NO_VERSION, VERIFY_AGAIN
     suspects = [group for group in groups if _is_suspect(group)][:GROUPS]
     written = await context.store.last_written(sorted({one.source for group in suspects for one in group.members}))
@@ -56,7 +56,7 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
 
 
 def _is_suspect(group: DifferenceGroup) -> bool:
-    return group.path.startswith("fields.") and group.pattern != MISSING
+    return group.path.startswith("fields.") and group.pattern is not MISSING
 
 
 async def _cause_of(context: RunContext, group: DifferenceGroup, written: Mapping[str, datetime]) -> str:

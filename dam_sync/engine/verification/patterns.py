@@ -6,15 +6,28 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from enum import StrEnum
 from html import unescape
 
 from dam_sync.model.unicode_forms import nfc, nfd
 
-MISSING, ADDED, OTHER = "missing", "added", "other value"
-RENAMED = "renamed at the target"
-OTHER_NAME = "other name at the target"  # of what the target cannot rename: the source may have renamed it
-OTHER_BYTES, OTHER_ORDER = "other bytes", "other order of versions"
-NOT_COMPARED = "could not be compared"  # of files that were replaced each time while they were read
+
+class Pattern(StrEnum):
+    """Patterns on which something is decided; all others are words for reports."""
+
+    MISSING = "missing"
+    ADDED = "added"
+    OTHER = "other value"
+    RENAMED = "renamed at the target"
+    OTHER_NAME = "other name at the target"  # of what the target cannot rename: the source may have renamed it
+    OTHER_BYTES = "other bytes"
+    OTHER_ORDER = "other order of versions"
+    NOT_COMPARED = "could not be compared"  # of files that were replaced each time while they were read
+
+
+MISSING, ADDED, OTHER = Pattern.MISSING, Pattern.ADDED, Pattern.OTHER
+RENAMED, OTHER_NAME = Pattern.RENAMED, Pattern.OTHER_NAME
+OTHER_BYTES, OTHER_ORDER, NOT_COMPARED = Pattern.OTHER_BYTES, Pattern.OTHER_ORDER, Pattern.NOT_COMPARED
 _SPACES = re.compile(r"\s+")
 _TAGS = re.compile(r"<[^<>]*>")  # no `<` inside: each would be searched to the end of the text
 _ELLIPSIS = re.compile(r"(…|\.\.\.)$")

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from dam_sync.engine.compare.facts import Scope
 from dam_sync.engine.differences import Difference
-from dam_sync.engine.guards.exposure import SEEN_BY_MORE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 
@@ -30,10 +29,6 @@ async def is_unwritten(
     return differing <= await context.store.open_placements(actual.id)
 
 
-async def is_set_aside(context: RunContext, asset: str, found: Iterable[Difference]) -> bool:
-    """Whether runs write nothing of this asset as it is: it has an open conflict, the mapping refuses a value, or more
-    people would see it."""
-    beginning = REJECTED.format("")
-    if any(one.pattern.startswith(beginning) or one.pattern == SEEN_BY_MORE for one in found):
-        return True
+async def has_conflict(context: RunContext, asset: str) -> bool:
+    """Whether the asset has an open conflict, so that runs write nothing of it as it is."""
     return bool(await context.store.conflicts_of([asset]))

@@ -39,7 +39,7 @@ from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.verification.unwritten import (
     PLACEMENTS,
     REJECTED,
-    is_set_aside,
+    has_conflict,
     is_unwritten,
     may_agree_later,
 )
@@ -48,7 +48,7 @@ from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
-from dam_sync.model.errors import DamSyncError, NotFound, StopRequested
+from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.name_bounds import within_bounds
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
@@ -238,7 +238,7 @@ class Verifier:
     def _raise_if_stopped(self) -> None:
         """Raises StopRequested if the operator asked to stop."""
         if self.context.stop.reason:
-            raise StopRequested(self.context.stop.reason, hint="run the same command again; it compares from the start")
+            raise self.context.stop.error("run the same command again; it compares from the start")
 
     async def load_terms(self) -> None:
         """Read the vocabularies of the target that the mapping uses."""
@@ -387,7 +387,7 @@ class Verifier:
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context
-        draft, found, left = await self._draft(asset, actual, link)
+        draft, found, left, refused = await self._draft(asset, actual, link)
         if Operation.MEMBERS in context.target.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
@@ -403,7 +403,7 @@ class Verifier:
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
         if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
-            judged.set_aside = await is_set_aside(context, link.source, found)
+            judged.set_aside = refused or await has_conflict(context, link.source)
             if not judged.set_aside:
                 return judged  # it will be compared again; no need to download its bytes now
         await self._compare_files(files.pairs, judged)
@@ -423,9 +423,10 @@ class Verifier:
 
     async def _draft(
         self, asset: Asset, actual: Asset, link: LinkRow
-    ) -> tuple[Draft, list[Difference], frozenset[str]]:
+    ) -> tuple[Draft, list[Difference], frozenset[str], bool]:
         """What the target should have, by the names that it has; these, where others gave them, and the fields of
-        which it is unknown because their values park the asset; and the paths where it keeps what no call changes."""
+        which it is unknown because their values park the asset; the paths where it keeps what no call changes; and
+        whether runs write nothing of it, because the mapping refuses a value or more people would see it."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
@@ -446,7 +447,7 @@ class Verifier:
             draft = replace(draft, filename=link.filename)
         kept = kept_values(link, draft, asset.file)
         found = [*unfit, *(one for one in renamed if one.path not in kept)]
-        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema)
+        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema), bool(unfit)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""

@@ -440,7 +440,9 @@ def refusal_of(reply: Response, hint: str) -> Denied:
     """The error for a refusal by the token server."""
     message, code = explanation(reply.headers, reply.body)
     text = refusal_text("the token server refused", reply.status, message)
-    return Denied(text, service=reply.service, operation=reply.operation, code=shown_code(code), hint=hint)
+    error = Denied(text, service=reply.service, operation=reply.operation, code=shown_code(code), hint=hint)
+    error.status = reply.status
+    return error
 
 
 def refusal_text(text: str, status: int, message: str) -> str:

@@ -84,4 +84,6 @@ def _denied(reply: Response) -> Denied:
     text = "the API key was refused" if key else "the login was refused"
     text = refusal_text(text, reply.status, message)
     hint = "check api_key in the job file" if key else _HINT
-    return Denied(text, service=reply.service, operation=reply.operation, hint=hint)
+    error = Denied(text, service=reply.service, operation=reply.operation, hint=hint)
+    error.status = reply.status
+    return error

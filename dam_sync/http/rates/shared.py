@@ -13,7 +13,7 @@ from dam_sync.http.rates.leased import LeasedRateLimiter
 from dam_sync.http.rates.leased_calls import LeasedCalls
 from dam_sync.http.rates.limiters import AdaptiveRateLimiter
 from dam_sync.model.clock import Clock
-from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, DamSyncError, StopRequested
+from dam_sync.model.errors import DamSyncError, StopKind, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
 from dam_sync.model.permits import CallBudget, CredentialPermits, PermitStore
 from dam_sync.model.values import Json
@@ -83,7 +83,7 @@ class CredentialRate:
                 self._leased = LeasedCalls(self.permits, dict(self._calls))
             full = await self._leased.take(_slice(now), _budgets(now, budget, allowance))
             if full is not None:
-                raise _daily(full.most) if full.name == DAILY_BUDGET else _monthly(allowance, now)
+                raise _daily(full.most) if full.name == StopKind.DAILY_BUDGET else _monthly(allowance, now)
         elif budget is not None and self.today >= budget:
             raise _daily(budget)
         elif allowance is not None and self.left(allowance) <= 0:
@@ -115,7 +115,7 @@ class CredentialRate:
         """What is left of it this month: by the counter of the service, less what was sent here after it. Calls of the
         same 15 minutes as the end of the counter may be counted twice."""
         used, since = allowance.used_in(month_of(self._clock.now()))
-        return allowance.calls - used - self._counted(MONTHLY_ALLOWANCE, since)
+        return allowance.calls - used - self._counted(StopKind.MONTHLY_ALLOWANCE, since)
 
     def sent_since(self, moment: datetime) -> int:
         """Calls sent since then."""
@@ -125,7 +125,7 @@ class CredentialRate:
     @property
     def today(self) -> int:
         """Calls of the day (UTC)."""
-        return self._counted(DAILY_BUDGET, _midnight(self._clock.now()))
+        return self._counted(StopKind.DAILY_BUDGET, _midnight(self._clock.now()))
 
     def _counted(self, budget: str, since: datetime) -> int:
         """The calls by a budget, of all processes as far as they are known."""
@@ -144,23 +144,23 @@ class CredentialRate:
 
 
 def _budgets(now: datetime, budget: int | None, allowance: MonthlyAllowance | None) -> tuple[CallBudget, ...]:
-    daily = CallBudget(DAILY_BUDGET, _slice(_midnight(now)), budget)
+    daily = CallBudget(StopKind.DAILY_BUDGET, _slice(_midnight(now)), budget)
     if allowance is None:
         return (daily,)
     used, since = allowance.used_in(month_of(now))
-    return daily, CallBudget(MONTHLY_ALLOWANCE, _slice(since), allowance.calls - used)
+    return daily, CallBudget(StopKind.MONTHLY_ALLOWANCE, _slice(since), allowance.calls - used)
 
 
 def _daily(budget: int | None) -> StopRequested:
     message = f"the budget of {budget} calls per day is used up"
-    return StopRequested(message, code=DAILY_BUDGET, hint="it is renewed at 00:00 UTC")
+    return StopRequested(message, kind=StopKind.DAILY_BUDGET, hint="it is renewed at 00:00 UTC")
 
 
 def _monthly(allowance: MonthlyAllowance | None, now: datetime) -> StopRequested:
     calls = 0 if allowance is None else allowance.calls
     return StopRequested(
         f"the monthly allowance of {calls:,} calls is used up: nothing more is sent",
-        code=MONTHLY_ALLOWANCE,
+        kind=StopKind.MONTHLY_ALLOWANCE,
         hint=f"it is renewed on {month_after(now):%Y-%m-%d}; the same command then resumes the run",
     )
 

@@ -15,10 +15,10 @@ from pydantic import Field
 from dam_sync.mapping.results import Note, Result, ValueOutcome, ValueType, aware, shown
 from dam_sync.mapping.transforms.base import EachTransform, Problem, TransformContext, Words
 from dam_sync.model.diagnostic import Similar
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Scalar, instant_text
 
 ISO = "iso"
-NO_DAY = "no day in the date"  # the rule of a note
 
 
 @cache
@@ -86,7 +86,7 @@ class _Moment(EachTransform):
         detail = (
             f"{shown(value)} is written as {shown(instant_text(written) if isinstance(written, datetime) else written)}"
         )
-        return replace(made, note=Note(NO_DAY, detail, ValueOutcome.KEPT))
+        return replace(made, note=Note(LossRule.NO_DAY, detail, ValueOutcome.KEPT))
 
     def spelt(self, moment: datetime | date) -> Result:
         """The value as text in the format `out`."""

@@ -82,9 +82,10 @@ def _diagnostics(
     """The errors of a step; an argument's own line only if the file has one for it."""
     schema = kind.model_json_schema(by_alias=True)
     inner = SourceMap(written.file, {}, {})
-    for fault in diagnostics_of(inner, error.errors(include_url=False, include_input=False), schema):
+    errors = error.errors(include_url=False, include_input=False)
+    bare = not nested and any(each["type"] == "extra_forbidden" for each in errors)
+    for fault in diagnostics_of(inner, errors, schema):
         if fault.key == "file" or not nested:
-            bare = not nested and "unknown key" in fault.message
             message, hint = ("takes no arguments", f"write {kind.name}") if bare else (fault.message, fault.hint)
             yield written.diagnostic(place, message, hint or f"for example {kind.example}")
         else:

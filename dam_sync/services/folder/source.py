@@ -12,6 +12,7 @@ from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Revision, digest_of
 from dam_sync.model.errors import ContractBroken, Denied, InvalidValue, NotFound, OtherVersion
 from dam_sync.model.limits import MIB
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import TRASH, Batch, Cursor, Shard, Window
 from dam_sync.model.validator import Validator
 from dam_sync.model.weights import BATCH_BYTES, weight_of
@@ -141,7 +142,9 @@ class FileStream:
         self.start = start
         if start > self.total:
             os.close(handle)
-            raise OtherVersion(f"byte {start} requested of a file that has {self.total} bytes now", code="length")
+            raise OtherVersion(
+                f"byte {start} requested of a file that has {self.total} bytes now", code=ParkReason.LENGTH
+            )
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         at = self.start

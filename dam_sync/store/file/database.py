@@ -230,10 +230,10 @@ def explain_error(error: BaseException, path: Path, what: str = STATE) -> DamSyn
             f"{path.parent} if its disk has a quota, and run the same command again; it resumes where it stopped"
         )
         bound = f"a file of this process may have at most {limit:,} bytes"
-        return DiskFull(f"no space left to write {what} {path}: {bound}", hint=hint)
+        return DiskFull(f"no space left to write {what} {path}: {bound}", path=path, hint=hint)
     if code == sqlite3.SQLITE_FULL or _is_full(error, path):
         hint = f"free some space in {path.parent} and run the same command again; it resumes where it stopped"
-        return DiskFull(f"no space left to write {what} {path}", hint=hint)
+        return DiskFull(f"no space left to write {what} {path}", path=path, hint=hint)
     if code in _BROKEN:
         return _damaged(path, what, error)
     if code in _REFUSED or (isinstance(error, OSError) and error.errno in _NOT_ALLOWED):

@@ -99,7 +99,7 @@ def test_a_scratch_folder_that_cannot_be_made(
 
 def test_a_full_disk_elsewhere_is_not_taken_for_a_full_scratch_folder() -> None:
     with pytest.raises(DiskFull, match="write the state"), scratch_dir("verify"):
-        raise DiskFull("no room left to write the state /srv/job.db")
+        raise DiskFull("no room left to write the state /srv/job.db", path=Path("/srv/job.db"))
     with pytest.raises(DiskFull, match="temporary copy") as told, scratch_dir("verify") as folder:
-        raise DiskFull(f"no room left to write the state {folder / 'verify.db'}")
+        raise DiskFull("no room left to write the state", path=folder / "verify.db")
     assert "TMPDIR" in told.value.hint

@@ -8,10 +8,15 @@ import pytest
 
 from dam_sync.api.reachability import explained, explained_in_run, refuse_unreachable
 from dam_sync.config.side import SideConfig
+from dam_sync.http.error_rules import Refusal, error_for
 from dam_sync.model.errors import ConfigError, Denied, NotFound, Transient
 from tests.support.network.raw_server import free_port
 
 ROOT = "https://dam.example"
+
+
+def refusal(status: int, body: bytes) -> Refusal:
+    return Refusal(status, {}, body, operation="GET /me")
 
 
 class AtRoot:
@@ -52,10 +57,29 @@ async def test_a_credential_that_is_refused_everywhere_stays_refused(explain: An
 
 
 async def test_a_service_in_trouble_stays_what_it_is_in_a_run() -> None:
-    error = Transient("responded with HTML (502)")
+    error = Transient("responded with a page (502)")
+    error.is_page = True
     side = SideConfig(kind="d_templates", base_url=f"{ROOT}/dam")
     assert await explained_in_run(error, side, "source", AtRoot(None)) is error
     assert isinstance(await explained(error, side, "source", AtRoot(None)), ConfigError)
+
+
+async def test_trouble_that_is_only_spoken_of_is_no_page_and_no_wrong_password() -> None:
+    """What a service says of itself may contain any words."""
+    side = SideConfig(kind="d_templates", base_url=f"{ROOT}/dam")
+    broken = error_for((), refusal(503, b'{"message": "the HTML renderer of node 501 cannot be read"}'))
+    assert await explained(broken, side, "source", AtRoot(None)) is broken
+    refused = error_for((), refusal(403, b'{"message": "user 401 may not do this"}'))
+    assert await explained(refused, side, "source", AtRoot(refused)) is refused
+
+
+async def test_a_page_and_a_wrong_password_are_known_by_the_response() -> None:
+    side = SideConfig(kind="d_templates", base_url=f"{ROOT}/dam")
+    page = error_for((), refusal(503, b"<html><title>Be right back</title></html>"))
+    assert isinstance(await explained(page, side, "source", AtRoot(None)), ConfigError)
+    refused = error_for((), refusal(401, b'{"message": "no such user"}'))
+    found = await explained(refused, side, "source", AtRoot(refused))
+    assert found.message == "the credential was refused (401)"
 
 
 async def test_both_urls_are_named_where_an_error_does_not_say_which_one_was_called() -> None:

@@ -74,7 +74,10 @@ def test_what_is_around_a_secret_is_named_without_showing_it(
     assert found == ([f"${{env:DAM_TEST_SECRET}} {told}"] if told else [])
     assert slips_in({"login": "dam-sync "}) == ["auth.login ends with whitespace"]
     side = SideConfig(kind="x", auth=Auth(flow="basic", password="${env:DAM_TEST_SECRET}"))  # type: ignore[call-arg]
-    refused_by_service = _refused(Denied("the login was refused (401)"), side)
+    refusal = Denied("the login was refused (401)")
+    assert _refused(refusal, side) is None, "the status says it, not the message"
+    refusal.status = 401
+    refused_by_service = _refused(refusal, side)
     assert refused_by_service is not None
     assert told in refused_by_service.hint
     assert "s3cret" not in f"{refused_by_service} {refused_by_service.hint}"

@@ -3,14 +3,14 @@
 import pytest
 
 from dam_sync.engine.call_budget import advise
-from dam_sync.model.errors import MAX_CALLS, StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.run_options import RunOptions
 
 
 def hint(most: int, opening: int | None) -> str:
     options = RunOptions(max_calls=most)
     options.progress.opening_calls = opening
-    stopped = StopRequested(f"the limit of {most} calls is reached", code=MAX_CALLS)
+    stopped = StopRequested(f"the limit of {most} calls is reached", kind=StopKind.MAX_CALLS)
     advise(stopped, options)
     return stopped.hint
 

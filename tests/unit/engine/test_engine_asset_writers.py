@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from dam_sync.engine.asset_writers import OwnWriter
+from dam_sync.engine.error_policy import parked_for
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded
 from dam_sync.model.clock import SystemClock
@@ -43,4 +44,16 @@ async def test_what_was_recorded_of_an_asset_is_durable_when_an_error_ends_its_w
         await OwnWriter(cast("RunContext", Refusing(store))).outcome(item)
     assert work.journal.results is not None
     assert not work.journal.results.stored
+    await store.close()
+
+
+async def test_an_asset_that_a_service_refuses_in_words_of_ours_is_left_where_it_is(tmp_path: Path) -> None:
+    """Only what more people would see is taken out of their sight though people edited it."""
+    store = await SqlStore.open(tmp_path / "job.db", SystemClock())
+    run = (await store.begin("museum", "run")).id
+    await store.record(run, Shard("s"), Batch(entries("a"), None), ())
+    (work,) = await store.claim(run, 1, timedelta(minutes=5))
+    refused = parked_for(Rejected("no more exposures", code="exposure: quota"))
+    context = cast("RunContext", Refusing(store))  # has no target that could be looked at
+    assert await OwnWriter(context).outcome(Concluded(replace(work, begun=True), refused)) is refused
     await store.close()

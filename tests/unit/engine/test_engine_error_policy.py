@@ -25,6 +25,7 @@ from dam_sync.model.errors import (
     Transient,
 )
 from dam_sync.model.limits import PATIENCE
+from dam_sync.model.parking import KeepsFailing, OtherCause
 from dam_sync.store.rows import Work
 
 
@@ -51,7 +52,7 @@ def test_an_asset_that_keeps_failing_is_parked_for_a_later_run() -> None:
     reaction = react(Transient("x"), item(MAX_ATTEMPTS))
     assert isinstance(reaction, ParkAsset)
     assert not reaction.counts
-    assert (reaction.outcome.cause, reaction.outcome.passing) == ("keeps failing: Transient", True)
+    assert (reaction.outcome.cause, reaction.outcome.passing) == (KeepsFailing(OtherCause("Transient")), True)
 
 
 def test_when_nothing_gets_through_the_run_stops() -> None:

@@ -28,6 +28,7 @@ from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waiver
 from dam_sync.model.exposure_advice import policy_line
 from dam_sync.model.exposure_options import NO_EXPOSURE_OPTIONS, ExposureOption, ExposureOptions
 from dam_sync.model.limits import Limits
+from dam_sync.model.parking import ExposureCause, MappingCause
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
@@ -39,8 +40,8 @@ from tests.support.state.clock_and_rows import SetClock, entries
 from tests.support.state.shared_engine import SHARED
 
 LEASE = timedelta(minutes=5)
-ARCHIVED = Outcome("parked", cause="exposure: archived_as_published")
-UNRELEASED = Outcome("parked", cause="exposure: unreleased_as_released")
+ARCHIVED = Outcome("parked", cause=ExposureCause((ExposureRule.ARCHIVED,)))
+UNRELEASED = Outcome("parked", cause=ExposureCause((ExposureRule.UNRELEASED,)))
 ACCEPT = Waivers({ExposureRule.ARCHIVED: Waiver.ACCEPT})
 
 
@@ -89,7 +90,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     await store.close()
 
 
-FAULT = Outcome("parked", cause="mapping fields.title: too long")
+FAULT = Outcome("parked", cause=MappingCause("fields.title", "too long"))
 
 
 async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> None:

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.probation import CAUSE, PARKED, refuse_removed, removed_before, watch_probation
+from dam_sync.engine.probation import PARKED, refuse_removed, removed_before, watch_probation
 from dam_sync.engine.run_context import Progress, RunContext
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import Batch, Service, Shard
 from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import LinkRow, Outcome, Removal
@@ -107,7 +108,7 @@ async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_ru
     assert "a1 has the same file, and exists as t-a1" in removal.message
     assert target.probed == 1, "what a credential does not see any more is not missing"
     (parked,) = await store.parked(limit=9)
-    assert (parked.asset, parked.cause) == ("a2", CAUSE)
+    assert (parked.asset, parked.cause) == ("a2", ParkReason.GONE_WHILE_NEW)
     assert set(await store.links(["a1", "a2", "b1"])) == {"a1", "b1"}
     tally = await store.tally(run)
     assert (tally["created"], tally["parked"]) == (2, 1)
@@ -122,10 +123,10 @@ async def test_a_removed_asset_is_created_again_only_with_another_file_or_when_a
     asset = Asset(AssetId("a"), Revision("r2"))
     outcome = await removed_before(session, asset, "k1")
     assert outcome is not None
-    assert (outcome.action, outcome.cause) == ("parked", CAUSE)
+    assert (outcome.action, outcome.cause) == ("parked", ParkReason.GONE_WHILE_NEW)
     assert outcome.message
     assert await removed_before(session, asset, "k2") is None
-    assert await store.unpark([CAUSE]) == 1
+    assert await store.unpark([ParkReason.GONE_WHILE_NEW]) == 1
     assert await removed_before(session, asset, "k1") is None
 
 
@@ -134,7 +135,7 @@ async def test_what_was_made_again_is_no_removed_one_any_more(opened: Opened) ->
     run = await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")
     await watch_probation(session)
-    await store.unpark([CAUSE])
+    await store.unpark([ParkReason.GONE_WHILE_NEW])
     (work,) = await store.claim(run, 9, LEASE)
     await store.removed([Removal("a", "t-a", "k1", "again")], PARKED)
     await store.complete(work, Outcome("created", link=LinkRow("a", "t-a9")))
@@ -160,7 +161,7 @@ async def test_an_asset_removed_before_it_is_complete_is_refused_as_removed(open
     session, _ = session_of(store, clock, "t-a")
     with pytest.raises(NotFound) as gone:
         await refuse_removed(session, AssetId("a"), AssetId("t-a"), "k1")
-    assert gone.value.cause == CAUSE
+    assert gone.value.cause == ParkReason.GONE_WHILE_NEW
     assert list(await store.removals(["a"])) == ["a"]
     await refuse_removed(session, AssetId("b"), AssetId("t-b"), "k1")
     calm, target = session_of(store, clock, "t-a", window=timedelta(0))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.engine.conflicts import DECISION, Newer, SettledConflict, settle, settlement_of
+from dam_sync.engine.conflicts import Newer, SettledConflict, settle, settlement_of
 from dam_sync.engine.decide import patch_between
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.removals.parts import version_key
@@ -28,7 +28,7 @@ from dam_sync.engine.three_way import (
 )
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.codec import draft_to_json
-from dam_sync.model.conflict import ConflictPolicy, ConflictRules, Take, shown
+from dam_sync.model.conflict import DECISION, ConflictPolicy, ConflictRules, Take, shown
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Localized, Term

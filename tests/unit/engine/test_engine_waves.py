@@ -20,6 +20,7 @@ from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.model.parking import OtherCause, SkipReason
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.note_keys import RUNS_OF_WAVE, SIGNED_WAVE, key_of_wave
@@ -107,8 +108,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
     await opened.record(run, ALL, Batch(rows, None), ())
     ours, theirs, parked = await opened.claim(run, 9, LEASE)
     await opened.complete(ours, Outcome(action="skipped", wave="press"))
-    await opened.complete(theirs, Outcome(action="skipped", cause="not selected", wave="video"))
-    await opened.complete(parked, Outcome(action="parked", cause="why", wave="press"))
+    await opened.complete(theirs, Outcome(action="skipped", cause=SkipReason.NOT_SELECTED, wave="video"))
+    await opened.complete(parked, Outcome(action="parked", cause=OtherCause("why"), wave="press"))
     await opened.finish(run, {})
     yield opened
     await opened.close()

@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.http.rates.limiters import AdaptiveRateLimiter
 from dam_sync.http.rates.shared import CredentialRate, JobRates, SharedRates, month_after
-from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.limits import MonthlyAllowance, Pace
 from tests.support.network.clients import client_of, get
 from tests.support.network.raw_server import RawServer, said
@@ -54,7 +54,7 @@ async def test_calls_are_counted_by_day_and_survive_a_restart() -> None:
         await rate.reserve(3)
     with pytest.raises(StopRequested, match="3 calls per day is used up") as stopped:
         await rate.reserve(3)
-    assert stopped.value.code == DAILY_BUDGET
+    assert stopped.value.code == StopKind.DAILY_BUDGET
     restarted = JobRates(SharedRates(clock))
     restarted.restore(job.sent())
     assert restarted.sent() == job.sent()
@@ -99,7 +99,7 @@ async def test_calls_that_the_counter_does_not_contain_yet_are_added() -> None:
         await rate.reserve(None, late)
     with pytest.raises(StopRequested, match="the monthly allowance of 100 calls is used up") as stopped:
         await rate.reserve(None, late)
-    assert (stopped.value.code, "2026-07-01" in stopped.value.hint) == (MONTHLY_ALLOWANCE, True)
+    assert (stopped.value.code, "2026-07-01" in stopped.value.hint) == (StopKind.MONTHLY_ALLOWANCE, True)
 
 
 async def test_a_new_month_begins_with_the_whole_allowance() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dam_sync.http.rates.leased_calls import BLOCK, IDLE_BEATS
 from dam_sync.http.rates.shared import CredentialRate
-from dam_sync.model.errors import DAILY_BUDGET, MONTHLY_ALLOWANCE, StopRequested
+from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.limits import MonthlyAllowance
 from tests.support.state.permit_schedule import Lessee, SharedSchedule
 from tests.support.stepped_clock import SteppedClock
@@ -87,7 +87,7 @@ async def test_a_new_day_begins_with_the_whole_budget() -> None:
     assert await several.used_up(0, 200) == 200
     with pytest.raises(StopRequested) as stopped:
         await several.rates[1].reserve(200)
-    assert (stopped.value.code, "00:00 UTC" in stopped.value.hint) == (DAILY_BUDGET, True)
+    assert (stopped.value.code, "00:00 UTC" in stopped.value.hint) == (StopKind.DAILY_BUDGET, True)
     several.clock.skip(timedelta(minutes=10).total_seconds())
     assert await several.used_up(1, 200) == 200
     assert several.rates[1].today == 200
@@ -102,7 +102,7 @@ async def test_an_allowance_of_the_month_is_shared_from_where_the_counter_of_the
     assert several.rates[1].left(MONTH) == 0
     with pytest.raises(StopRequested) as stopped:
         await several.rates[0].reserve(None, MONTH)
-    assert (stopped.value.code, "2026-07-01" in stopped.value.hint) == (MONTHLY_ALLOWANCE, True)
+    assert (stopped.value.code, "2026-07-01" in stopped.value.hint) == (StopKind.MONTHLY_ALLOWANCE, True)
 
 
 async def test_calls_of_other_jobs_are_seen_in_what_is_left() -> None:

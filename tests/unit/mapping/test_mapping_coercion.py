@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dam_sync.mapping.coercion import ROUNDED, TAKES, Fit
+from dam_sync.mapping.coercion import TAKES, Fit
 from dam_sync.mapping.results import SHAPES, ValueOutcome, ValueType, shape_of
 from dam_sync.mapping.transforms.base import TransformContext
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 from tests.support.libraries.value_strategies import scalars
@@ -59,7 +60,7 @@ def test_digits_that_a_number_cannot_hold_are_a_named_loss(text: str) -> None:
     made = fit(FieldKind.NUMBER).each(text, TransformContext())
     assert made.values == (float(text),)
     assert made.note is not None
-    assert (made.note.rule, made.note.outcome) == (ROUNDED, ValueOutcome.KEPT)
+    assert (made.note.rule, made.note.outcome) == (LossRule.ROUNDED, ValueOutcome.KEPT)
     assert text in made.note.detail
 
 
@@ -193,5 +194,5 @@ def test_the_time_of_day_that_a_cell_cannot_hold_is_a_loss() -> None:
     made = rows.each(Row({"since": NOON}), TransformContext())
     assert made.values == (Row({"since": date(2024, 1, 1)}),)
     assert made.note is not None
-    assert (made.note.rule, made.note.outcome) == (ROUNDED, ValueOutcome.KEPT)
+    assert (made.note.rule, made.note.outcome) == (LossRule.ROUNDED, ValueOutcome.KEPT)
     assert "since" in made.note.detail

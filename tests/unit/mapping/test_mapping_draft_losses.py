@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.mapping.coercion import FOLDED
 from dam_sync.mapping.value_text import LONGEST_LOST
 from dam_sync.model.asset import AssetId, FileRef, Loss, Placement, Relation, Rights
 from dam_sync.model.exposure import Decided
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Person, Term
 from tests.support.mapping.drafts import NOON, asset, draft, line, tally_of
 from tests.support.mapping.tenant_schemas import LEAST, TARGET, able, compiled, with_lines
@@ -219,7 +219,7 @@ def test_tags_that_a_target_takes_for_one_are_a_named_loss(tmp_path: Path) -> No
     drafted = draft(tmp_path, text, held, replace(TARGET, folds_tags=True))
     assert drafted.draft.tags == {"Wheel", "rim"}
     (loss,) = [each for each in drafted.losses if each.path == "tags[]"]
-    assert (loss.rule, "wheel" in loss.detail) == (FOLDED, True)
+    assert (loss.rule, "wheel" in loss.detail) == (LossRule.FOLDED, True)
     assert (tally_of(drafted)["tags[]", "written"], tally_of(drafted)["tags[]", "dropped"]) == (2, 1)
     assert not drafted.rejections
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.model import journal_names as names
+from dam_sync.model.journal_names import WriteKind
 
 STORED = {
     names.CREATE: "create",
@@ -95,3 +96,36 @@ def test_names_of_earlier_releases_are_read() -> None:
 )
 def test_which_names_of_terms_an_earlier_release_may_have_given_to_others(name: str, *, former: bool) -> None:
     assert names.is_former_term(name) == former
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (names.CREATE, WriteKind.CREATE),
+        (names.update(3), WriteKind.UPDATE),
+        (names.repair(7), WriteKind.REPAIR),
+        (names.HIDE, WriteKind.HIDE),
+        (names.REMOVE, WriteKind.REMOVE),
+        (names.RESTORE, WriteKind.RESTORE),
+        (names.version("md5:0", 4), WriteKind.VERSION),
+        (names.attachment("k"), WriteKind.ATTACH),
+        (names.removed_attachment("k"), WriteKind.DETACH),
+        (names.relation("a:b", "c", "d"), WriteKind.RELATE),
+        (names.relation("a", "c", "d", adds=False), WriteKind.UNRELATE),
+        (names.term("v:w", ("Arts",)), WriteKind.TERM),
+        (names.container("folder", ("A",)), WriteKind.CONTAINER),
+        (names.renamed_term("v", ("A",), "B"), WriteKind.RENAME_TERM),
+        (names.renamed_container("folder", ("A",), ("B",)), WriteKind.RENAME_CONTAINER),
+        (names.place("folder", ("A",), "digest"), WriteKind.PLACE),
+        (names.conflict(1), WriteKind.CONFLICT),
+        (names.correction("fields.title"), WriteKind.CORRECTION),
+        (names.UNDONE, WriteKind.UNDONE),
+    ],
+)
+def test_each_write_has_its_kind(name: str, kind: WriteKind) -> None:
+    assert names.kind_of(name) is kind
+    assert not isinstance(names.kind_of(names.undo(name)), WriteKind)
+
+
+def test_the_key_of_a_file_is_the_same_in_each_run() -> None:
+    assert names.file_key_of(names.version("key")) == names.file_key_of(names.version("key", 4)) == "key"

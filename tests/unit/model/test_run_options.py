@@ -8,9 +8,9 @@ import signal
 
 import pytest
 
-from dam_sync.api.running import run_async
-from dam_sync.model.errors import ConfigError, DamSyncError, StopRequested, Transient
-from dam_sync.model.run_options import RunOptions, fraction_of
+from dam_sync.api.running import cause_of, run_async
+from dam_sync.model.errors import ConfigError, DamSyncError, StopKind, StopRequested, Transient
+from dam_sync.model.run_options import RunOptions, StopToken, fraction_of
 
 SIGNALS = {"SIGINT": "stopped by Ctrl-C", "SIGTERM": "stopped by SIGTERM", "SIGHUP": "stopped by SIGHUP"}
 
@@ -21,7 +21,7 @@ def test_a_signal_ends_a_command_cleanly_and_is_called_by_its_name(name: str, to
         os.kill(os.getpid(), signal.Signals[name])
         await asyncio.sleep(0.05)
         assert options.stop_token.hurry
-        raise StopRequested(options.stop_token.reason)
+        raise options.stop_token.error("run again")
 
     with pytest.raises(Transient) as caught:
         run_async(RunOptions(), act)
@@ -47,7 +47,7 @@ def test_the_first_signal_says_what_is_waited_for() -> None:
     async def act(options: RunOptions) -> int:
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0.05)
-        raise StopRequested(options.stop_token.reason)
+        raise options.stop_token.error("run again")
 
     with pytest.raises(Transient):
         run_async(RunOptions(), act, on_stop=said.append)
@@ -109,3 +109,21 @@ def test_a_duration_is_read_before_anything_is_begun(text: str) -> None:
     with pytest.raises(ConfigError, match="--max-duration"):
         RunOptions(max_duration=text)
     assert RunOptions(max_duration="8h").max_duration == "8h"
+
+
+def test_a_stop_is_known_by_its_kind_and_not_by_its_words() -> None:
+    token = StopToken()
+    token.stop("the curator said: stop (--limit)")
+    token.stop("stopped after 3 assets (--limit)", StopKind.ASSETS)
+    stopped = token.error("run again")
+    assert (stopped.message, stopped.kind, stopped.code) == ("the curator said: stop (--limit)", StopKind.ASKED, "")
+    assert cause_of(stopped) is stopped
+    signalled = StopRequested("anything", kind=StopKind.SIGNAL)
+    assert isinstance(cause_of(signalled), Transient)
+    assert StopRequested("used up", kind=StopKind.MAX_CALLS).code == "max_calls"
+
+
+def test_words_that_a_signal_is_reported_with_are_none() -> None:
+    """A caller may ask in the same words."""
+    asked = StopRequested("stopped by Ctrl-C; writes in progress were finished")
+    assert cause_of(asked) is asked

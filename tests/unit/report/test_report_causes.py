@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.engine.probation import CAUSE
 from dam_sync.model import errors
 from dam_sync.model.exposure import ExposureRule
-from dam_sync.report.causes import CALLED, cause_in_words, cause_of, mapping_sentence, sentence
+from dam_sync.model.parking import ExposureCause, KeepsFailing, MappingCause, OtherCause, ParkReason
+from dam_sync.report.causes import CALLED, cause_in_words, cause_of, mapping_sentence, sentence, why_parked
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,20 @@ def test_a_line_of_the_mapping_is_named_by_what_it_writes(
 def test_without_the_mapping_nothing_is_claimed_about_what_it_says() -> None:
     """The state alone names the field and the rule."""
     for rule in ("too long", "truncate", "not in the list", "vocabulary"):
-        text = sentence(f"mapping fields.technique: {rule}")
+        text = sentence(MappingCause("fields.technique", rule))
         assert text.startswith("technique ")
         assert "no line of the mapping" not in text
-    assert sentence("mapping select.where") == "the condition of `select` cannot be decided for the asset"
+    assert sentence(ParkReason.SELECT) == "the condition of `select` cannot be decided for the asset"
 
 
 @pytest.mark.parametrize("rule", list(ExposureRule))
 def test_every_rule_about_who_sees_an_asset_has_a_sentence(rule: ExposureRule) -> None:
-    assert sentence(f"exposure: {rule.value}").startswith("more people would see the asset: ")
-    assert rule.value not in sentence(f"exposure: {rule.value}, archived_as_published")
+    assert sentence(ExposureCause((rule,))).startswith("more people would see the asset: ")
+    assert rule.value not in sentence(ExposureCause((rule, ExposureRule.ARCHIVED)))
 
 
 def test_a_cause_that_explains_itself_has_none() -> None:
-    assert sentence("in quarantine") == ""
+    assert sentence(OtherCause("in quarantine")) == ""
 
 
 def test_no_cause_is_shown_by_the_name_of_a_class() -> None:
@@ -61,21 +61,29 @@ def test_no_cause_is_shown_by_the_name_of_a_class() -> None:
         for name, each in vars(errors).items()
         if isinstance(each, type) and issubclass(each, errors.Rejected | errors.IntegrityError)
     }
-    assert parked <= CALLED.keys(), "errors that park an asset"
-    assert cause_in_words("NotFound") == "not found"
-    assert cause_in_words("keeps failing: Transient") == "keeps failing: no usable response"
-    assert cause_in_words("mapping fields.NotFound: too long") == "mapping fields.NotFound: too long"
-    assert cause_in_words("conflict") == "conflict"
+    assert parked <= set(map(str, ParkReason)), "errors that park an asset"
+    assert [reason for reason in ParkReason if reason.called == reason and reason in parked] == []
+    assert cause_in_words(ParkReason.NOT_FOUND) == "not found"
+    assert cause_in_words(KeepsFailing(OtherCause("Transient"))) == "keeps failing: no usable response"
+    assert cause_in_words(MappingCause("fields.NotFound", "too long")) == "mapping fields.NotFound: too long"
+    assert cause_in_words(ParkReason.CONFLICT) == "conflict"
 
 
 def test_a_cause_in_words_is_the_cause_in_an_option() -> None:
-    known = ["NotFound", "conflict", "mapping fields.title: too long"]
+    known = [ParkReason.NOT_FOUND, ParkReason.CONFLICT, MappingCause("fields.title", "too long"), OtherCause("no-link")]
     assert [cause_of(cause_in_words(each), known) for each in known] == known
-    assert cause_of("not fond", known) == "not fond"
-    assert len(set(CALLED.values())) == len(CALLED)
+    assert [cause_of(str(each), known) for each in known] == known
+    assert cause_of("not fond", known) is None
+    words = [reason.called for reason in ParkReason] + list(CALLED.values())
+    assert len(set(words)) == len(words)
 
 
 def test_the_cause_of_a_missing_new_asset_names_both_who_may_have_removed_it() -> None:
-    for cause in (CAUSE, "removed by the service as a duplicate"):  # now, and as earlier releases said it
-        assert "or somebody deleted it" in sentence(cause)
-    assert "somebody deleted it" not in sentence("gone")
+    assert "or somebody deleted it" in sentence(ParkReason.GONE_WHILE_NEW)
+    assert "somebody deleted it" not in sentence(ParkReason.GONE)
+
+
+def test_a_report_of_an_earlier_release_says_what_its_causes_mean() -> None:
+    former = {"cause": "removed by the service as a duplicate", "count": 1}
+    assert why_parked(former) == sentence(ParkReason.GONE_WHILE_NEW)
+    assert why_parked({"cause": "InvalidValue", "text": "kept"}) == "kept"

@@ -22,6 +22,7 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, Rejected
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.safe_text import (
     copied_cell,
     csv_cell,
@@ -203,7 +204,7 @@ async def parked(path: Path, asset: str, outcome: Outcome) -> None:
 def test_the_list_of_errors_is_a_table_for_people(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(JOB, encoding="utf-8")
     outcome = Outcome(
-        "parked", cause="digest", message="+cmd|x\nerror: made up", hint=STORABLE, named={"title": STORABLE}
+        "parked", cause=ParkReason.DIGEST, message="+cmd|x\nerror: made up", hint=STORABLE, named={"title": STORABLE}
     )
     asyncio.run(parked(tmp_path / "job.db", "7", outcome))
     out = tmp_path / "errors.csv"

@@ -14,6 +14,7 @@ import pytest
 
 from dam_sync.model.correction import FailedValue
 from dam_sync.model.errors import ConfigError, Denied
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.stopped_run import stopped_by
 from dam_sync.store.file.lock_holder import process_exists
@@ -29,7 +30,7 @@ START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 OUTCOMES = (
     Outcome("created", link=LinkRow("1", "t1")),
     Outcome("created", link=LinkRow("2", "t2")),
-    Outcome("parked", cause="InvalidValue", failed=(FailedValue("note", "too long", "c"),)),  # given by nobody yet
+    Outcome("parked", cause=ParkReason.INVALID_VALUE, failed=(FailedValue("note", "too long", "c"),)),
     Outcome("removed"),  # an action that is counted only if there is one
 )
 
@@ -131,7 +132,7 @@ async def test_the_status_of_a_job_is_what_its_last_run_left(tmp_path: Path, upk
     run = await store.begin("museum", "run")
     await store.record(run.id, Shard("all"), Batch(entries("1"), None), ())
     (work,) = await store.claim(run.id, 1, timedelta(minutes=5))
-    await store.complete(work, Outcome("parked", cause="InvalidValue"))
+    await store.complete(work, Outcome("parked", cause=ParkReason.INVALID_VALUE))
     await store.finish(run.id, None)
     after = await store.begin("museum", upkeep)
     await store.finish(after.id, None, listed=False)

@@ -227,7 +227,7 @@ def test_a_busy_state_is_waited_for_and_no_error(universe: Universe, tmp_path: P
 async def until_stopped(options: RunOptions) -> None:
     while not options.stop_token.reason:
         await options.clock.sleep(1)
-    raise StopRequested(options.stop_token.reason)
+    raise options.stop_token.error("run again")
 
 
 def test_a_stop_ends_the_run_under_way_and_a_restart_resumes_it(universe: Universe, tmp_path: Path) -> None:

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from dam_sync.config.schedule import HoursWindow
 from dam_sync.model.errors import (
-    DAILY_BUDGET,
-    MONTHLY_ALLOWANCE,
     ConfigError,
     ContractBroken,
     DamSyncError,
     Denied,
     DiskFull,
     SafetyStop,
+    StopKind,
     StopRequested,
     StoreBusy,
     Throttled,
@@ -123,8 +122,8 @@ def test_jitter_delays_within_its_bound() -> None:
         (StoreBusy("another process"), False, RunResult.BUSY),
         (StopRequested("end of the hours"), True, RunResult.INTERRUPTED),
         (StopRequested("the limit of 5 calls is reached"), False, RunResult.LIMIT),
-        (StopRequested("the calls of the day", code=DAILY_BUDGET), True, RunResult.BUDGET),
-        (StopRequested("the calls of the month", code=MONTHLY_ALLOWANCE), True, RunResult.ALLOWANCE),
+        (StopRequested("the calls of the day", kind=StopKind.DAILY_BUDGET), True, RunResult.BUDGET),
+        (StopRequested("the calls of the month", kind=StopKind.MONTHLY_ALLOWANCE), True, RunResult.ALLOWANCE),
     ],
     ids=lambda given: type(given).__name__ if isinstance(given, DamSyncError) else str(given),
 )
