@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dam_sync.api.waves import WaveBook, WaveState
+from dam_sync.api.waves import WaveBook, WaveState, WaveWait
 from dam_sync.config.diagnostics import SourceMap
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import FreezeConfig, WaveConfig
@@ -162,7 +162,7 @@ async def test_an_asset_that_changed_is_sorted_again(store: SqlStore, tmp_path: 
 
 
 def state(name: str, *runs: int, waits: tuple[str, ...] = ()) -> WaveState:
-    return WaveState(WaveConfig(name=name), runs=runs, waits=waits)
+    return WaveState(WaveConfig(name=name), runs=runs, waits=tuple(map(WaveWait, waits)))
 
 
 @pytest.mark.parametrize(
