@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from dam_sync.engine.differences import defaults_of, with_everybody
+from dam_sync.engine.differences import with_everybody
 from dam_sync.engine.guards.finding import EXAMPLES
+from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
 from dam_sync.model import journal_names
@@ -283,7 +284,5 @@ def three_way_of(
         patch=patch,
         actual=as_not_hidden(before, actual, context.target_schema),
         files=files,
-        schema=context.target_schema,
-        limits=context.target.limits,
-        defaults=defaults_of(context, replace(draft, rights=replace(draft.rights, groups=frozenset()))),
+        facts=facts_of(context),
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import permutations
 from typing import TypeAlias
 
 from dam_sync.engine.compare.atoms import WHOLE, Atoms, tag_key
@@ -21,12 +20,10 @@ from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import (
-    Json,
     Localized,
     Scalar,
     Value,
     instant_text,
-    value_from_json,
 )
 
 ARRIVAL = timedelta(hours=1)  # within which a release date may be set by the upload of the asset
@@ -189,50 +186,6 @@ class Extras:
         )
 
 
-def foreign_edits(
-    before: Sequence[Mapping[str, Json]], wanted: Mapping[str, Value | None], actual: Asset, schema: Schema
-) -> list[str]:
-    """Fields about to become `wanted` whose current value is none of those we wrote or intended to write `before`. A
-    value that is already as wanted was written by us before a crash, or by somebody who wants the same: no edit is
-    lost. Several `before`: an interrupted write intended the later ones, and may have stored a list in part."""
-    wrote = [{key: value_from_json(value) for key, value in state.items()} for state in before]
-    edited = []
-    for key in sorted(wanted):
-        field = schema.fields.get(key)
-        ours = [as_held(state.get(key), field, schema) for state in (*wrote, wanted)]
-        now = actual.fields.get(key)
-        if field is not None and not _is_one_of(now, ours) and not (len(wrote) > 1 and is_between(now, ours)):
-            edited.append(key)
-    return edited
-
-
-def is_between(now: Value | None, ours: Sequence[Value | None]) -> bool:
-    """Whether a list has all values that these lists share and none beyond them: some services write each value by a
-    call of its own."""
-    if not any(isinstance(each, tuple) for each in ours) or not isinstance(now, tuple | None):
-        return False
-    return is_mixture(frozenset(canonical(now)), [frozenset(canonical(each)) for each in ours])
-
-
-def is_mixture(now: frozenset[Json], ours: Sequence[frozenset[Json]]) -> bool:
-    """Whether a set has everything that these sets share and nothing beyond them."""
-    return frozenset.intersection(*ours) <= now <= frozenset.union(*ours)
-
-
-def _is_one_of(now: Value | None, ours: Sequence[Value | None]) -> bool:
-    """Whether a value is one of these, or a text whose languages each are: some services write them one by one."""
-    if canonical(now) in [canonical(each) for each in ours]:
-        return True
-    if not isinstance(now, Localized):
-        return False
-    wrote = [each.texts for each in ours if isinstance(each, Localized)]
-    wrote += [{}] * (None in ours)
-    return all(
-        now.texts.get(locale, "") in {texts.get(locale, "") for texts in wrote}
-        for locale in {*now.texts, *(locale for texts in wrote for locale in texts)}
-    )
-
-
 def as_held(value: Value | None, field: Field | None, schema: Schema) -> Value | None:
     """A value of a draft as the target stores it: text written to a field in several languages is in the first."""
     if field is None or not field.localized or not schema.locales or value is None:
@@ -315,14 +268,6 @@ def is_arrival(moment: datetime, actual: Asset, until: datetime | None = None) -
 def status_differs(want: str, actual: Asset) -> bool:
     """A draft may name a status or one of the tenant's own below it."""
     return bool(want) and want.casefold() not in (actual.status.casefold(), actual.substatus.casefold())
-
-
-def statuses_between(statuses: Iterable[str], schema: Schema) -> frozenset[str]:
-    """Statuses that an asset has while it is given one of these in place of another, in lower case: a killed attempt
-    may have left it with one of them."""
-    known = {status.casefold() for status in statuses}
-    passed = (schema.status_ways.get(way, ()) for way in permutations(known, 2))
-    return frozenset(status.casefold() for each in passed for status in each)
 
 
 def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:

@@ -9,25 +9,27 @@ the result would be an asset without groups, which everybody could see.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from dam_sync.engine.compare.atoms import as_stored
+from dam_sync.engine.compare.comparison import Comparison, compare
+from dam_sync.engine.compare.expected import Expected, ExpectedFiles
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
 from dam_sync.engine.decide import fixed_among
-from dam_sync.engine.differences import (
-    Defaults,
-    as_held,
-    date_differs,
-    date_is_extra,
-    foreign_edits,
-    statuses_between,
-)
+from dam_sync.engine.differences import date_differs
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.removals.parts import VERSIONS, version_key
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
-from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
+from dam_sync.model.codec import (
+    draft_from_json,
+    draft_to_json,
+    placements_from_json,
+    placements_to_json,
+    rights_from_json,
+)
 from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
-from dam_sync.model.limits import Limits
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import (
     Json,
@@ -80,17 +82,35 @@ class ThreeWay:
     patch: Patch
     actual: Asset
     files: Files
-    schema: Schema
-    limits: Limits
-    defaults: Defaults = field(default_factory=Defaults)
+    facts: TargetFacts
 
     def conflicts(self) -> list[ValueConflict]:
         """Every value in conflict. Status and rights of an asset that is or becomes hidden are not compared: hiding
         does not depend on what others did."""
-        found = [*self._fields(), *self._filename(), *self._folders(), *self._file()]
+        compared = self.comparison
+        found = [*self._fields(compared), *self._filename(), *self._folders(compared), *self._file()]
         if not self.guarded:
-            found += [*self._status(), *self._dates(), *self._groups()]
+            found += [*self._status(compared), *self._dates(compared), *self._groups()]
         return [replace(one, state=digest_of([_plain(one.source), _plain(one.target)])) for one in found]
+
+    @property
+    def schema(self) -> Schema:
+        """Of the target."""
+        return self.facts.schema
+
+    @property
+    def comparison(self) -> Comparison:
+        """Of what the update may write. Files, and the file name, are compared here."""
+        kinds = frozenset(place.kind for place in self.patch.placements_add)
+        scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
+        states = [draft_from_json(state) for state in self.before]
+        expected = Expected(states, ExpectedFiles(known=False))
+        return compare(expected, self.actual, replace(self.facts, members=Members.ALL), scope, self.draft)
+
+    def _is_both(self, found: Comparison, path: str) -> bool:
+        """Whether others changed a part to another value than is wanted."""
+        part = found.parts.get(path)
+        return part is not None and not part.allowed and not part.same
 
     @property
     def guarded(self) -> bool:
@@ -99,9 +119,9 @@ class ThreeWay:
 
     # -- fields ---------------------------------------------------------------------------------------------------
 
-    def _fields(self) -> Iterator[ValueConflict]:
+    def _fields(self, compared: Comparison) -> Iterator[ValueConflict]:
         before = [state["fields"] for state in self.before]
-        for key in foreign_edits(before, self.patch.fields, self.actual, self.schema):
+        for key in sorted(key for key in self.patch.fields if self._is_both(compared, f"{FIELDS}{key}")):
             ours, theirs = self.patch.fields[key], self.actual.fields.get(key)
             merged = self._merged(key, theirs, [_value(state.get(key)) for state in before])
             yield ValueConflict(f"{FIELDS}{key}", before[0].get(key), _json(ours), _json(theirs), _json(merged))
@@ -109,7 +129,7 @@ class ThreeWay:
     def _merged(self, key: str, theirs: Value | None, before: Sequence[Value | None]) -> Value | None:
         """Both changes of one field, None if they exclude each other or leave nothing."""
         known = self.schema.fields[key]
-        ours, *before = (as_held(each, known, self.schema) for each in (self.patch.fields[key], *before))
+        ours, *before = (as_stored(each, known, self.schema) for each in (self.patch.fields[key], *before))
         sides = (ours, theirs, *before)
         if all(each is None or isinstance(each, Localized) for each in sides):
             texts = [dict(each.texts) if isinstance(each, Localized) else {} for each in sides]
@@ -145,25 +165,23 @@ class ThreeWay:
         """The file name at the target; empty without a file, for which some services invent a name."""
         return "" if self.actual.file is None else self.actual.filename
 
-    def _status(self) -> Iterator[ValueConflict]:
-        ours, actual = self.patch.status, self.actual
-        wrote = [state["status"].casefold() for state in self.before]
-        known = {*wrote, (ours or "").casefold(), *statuses_between(wrote, self.schema)}
-        now = {actual.status.casefold(), actual.substatus.casefold()}
-        if ours is not None and "" not in known and not now & known:
-            yield ValueConflict("status", self.before[0]["status"], ours, actual.substatus or actual.status)
+    def _status(self, compared: Comparison) -> Iterator[ValueConflict]:
+        if self.patch.status is not None and self._is_both(compared, "status"):
+            there = self.actual.substatus or self.actual.status
+            yield ValueConflict("status", self.before[0]["status"], self.patch.status, there)
 
-    def _folders(self) -> Iterator[ValueConflict]:
+    def _folders(self, compared: Comparison) -> Iterator[ValueConflict]:
         """Kinds of which an asset has one container: it was moved to two different ones."""
-        before = [placements_from_json(state["placements"]) for state in self.before]
+        before = placements_from_json(self.before[0]["placements"])
+        default = {(place.kind, place.path) for place in self.schema.container_default}
         for kind in sorted(kind for kind, most in self.schema.container_most.items() if most == 1):
             ours = {place for place in self.patch.placements_add if place.kind == kind}
-            theirs = {place for place in self._placements() if place.kind == kind}
-            known = ours.union(*before, self.schema.container_default)
-            ids = {place.id for place in known if place.kind == kind and place.id}  # some keep an old name there
-            if ours and any(place.id not in ids for place in theirs - known):
-                wrote = placements_to_json(place for place in before[0] if place.kind == kind)
-                yield ValueConflict(f"{PLACEMENTS}{kind}", wrote, placements_to_json(ours), placements_to_json(theirs))
+            path = f"{PLACEMENTS}{kind}"
+            added = compared.parts[path].foreign.added if ours and path in compared.parts else frozenset()
+            if any((kind, key) not in default for key in added):
+                wrote = placements_to_json(place for place in before if place.kind == kind)
+                theirs = placements_to_json(place for place in self._placements() if place.kind == kind)
+                yield ValueConflict(path, wrote, placements_to_json(ours), theirs)
 
     def _placements(self) -> frozenset[Placement]:
         naming = self.schema.naming
@@ -183,10 +201,10 @@ class ThreeWay:
 
     # -- rights ---------------------------------------------------------------------------------------------------
 
-    def _dates(self) -> Iterator[ValueConflict]:
+    def _dates(self, compared: Comparison) -> Iterator[ValueConflict]:
         for path in DATES:
             ours, theirs, before = self._date(path)
-            if self.writes_rights and any(self._moved(ours, each) for each in before) and self._is_foreign(path):
+            if self.writes_rights and any(self._moved(ours, each) for each in before) and self._is_both(compared, path):
                 yield ValueConflict(path, _when(before[0]), _when(ours), _when(theirs))
 
     def _groups(self) -> Iterator[ValueConflict]:
@@ -194,9 +212,13 @@ class ThreeWay:
         before = [rights_from_json(state["rights"]).groups for state in self.before]
         if not self.writes_rights or not ours or all(ours == each for each in before) or theirs in (ours, *before):
             return
-        given = not theirs - self.defaults.groups and not all(before)
+        given = not theirs - self._default_groups and not all(before)
         if not given and not (theirs and all(before) and merged_set(before, ours, theirs)):
             yield ValueConflict("groups", sorted(before[0]), sorted(ours), sorted(theirs))
+
+    @property
+    def _default_groups(self) -> frozenset[str]:
+        return self.facts.default_groups(replace(self.draft, rights=replace(self.draft.rights, groups=frozenset())))
 
     @property
     def writes_rights(self) -> bool:
@@ -209,8 +231,8 @@ class ThreeWay:
         name = DATES[path]
         before = [getattr(rights_from_json(state["rights"]), name) for state in self.before]
         theirs = getattr(self.actual.rights, name)
-        if theirs is not None and not any(before) and not date_is_extra(path, None, self.actual):
-            theirs = None
+        if theirs is not None and not any(before) and path == "release":
+            theirs = None if self.facts.is_arrival_of_release(theirs, self.actual) else theirs
         return getattr(self.draft.rights, name), theirs, before
 
     def _is_foreign(self, path: str) -> bool:
@@ -220,7 +242,7 @@ class ThreeWay:
     def _moved(self, one: datetime | None, other: datetime | None) -> bool:
         if one is None or other is None:
             return one is not other
-        return date_differs(one, other, self.limits.precision)
+        return date_differs(one, other, self.facts.precision)
 
     def undone(self) -> list[ValueConflict]:
         """Dates that changed only at the target and that writing the source's rights as a whole sets back."""

@@ -91,10 +91,11 @@ def _is_same(wanted: Atoms, view: PartView) -> bool:
 
 def _foreign(view: PartView) -> Delta:
     """Each atom has to be an atom of one of the states: then the part is one of them, or between several, as an attempt
-    that was killed leaves it."""
+    that was killed leaves it. One that is as wanted is nobody's change: no edit of people is lost by it."""
     states = [state for state in view.states if state is not None]
     if len(states) < len(view.states) or view.fixed or not states:
         return Delta()
+    states += [view.wanted] if view.wanted is not None else []
     own = view.passing | (view.given if NOTHING in states else frozenset())
     missing, added, other = set[Hashable](), set[Hashable](), set[Hashable]()
     for key in {*view.now, *(key for state in states for key in state)}:

@@ -176,7 +176,7 @@ class Sides:
         names = [self.seen.substatus.casefold(), self.seen.status.casefold()]
         sides = [draft.status.casefold() for draft in self.drafts]
         now = next((name for name in names if name and name in sides), names[0] or names[1])
-        between = {name for name in statuses_between(sides, self.facts.schema) if name in names}
+        between = {name for name in statuses_between(sides[: len(self.states)], self.facts.schema) if name in names}
         passing = frozenset((WHOLE, now) for _ in between)
         yield replace(self._view(STATUS, [single(side) or None for side in sides], single(now)), passing=passing)
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from dam_sync.engine.compare.facts import Scope
-from dam_sync.engine.differences import foreign_edits
+from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.expected import Expected, ExpectedFiles
+from dam_sync.engine.compare.facts import Scope, TargetFacts
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Revision, Rights
+from dam_sync.model.audience import Audience
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.values import GeoPoint, Json, Localized, Person, Row, Term, Value
-from tests.support.comparisons import differing
+from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term, Value
+from tests.support.comparisons import ABLE, NOW, differing
 
 LIMITS = Limits(page=100, pace=Pace())
 SCHEMA = Schema(
@@ -127,40 +130,62 @@ def test_a_date_may_be_stored_as_a_timestamp() -> None:
     assert paths(draft(), kept) == []
 
 
-def test_only_fields_about_to_change_can_be_foreign_edits() -> None:
-    before = {"title": "Sea", "shot": {"date": "2024-05-01"}}
-    edited = asset(fields={"title": "Lake", "shot": date(2020, 1, 1)})
-    assert foreign_edits([before], {"title": "Ocean"}, edited, SCHEMA) == ["title"]
-    assert foreign_edits([before], {"title": "Ocean", "shot": None}, asset(), SCHEMA) == []
+def changed_by_others(wrote: Sequence[dict[str, Value]], wanted: dict[str, Value], seen: Asset) -> list[str]:
+    """Fields in which the target has neither what was written, or may have been, nor what is wanted."""
+    states = [draft(fields=fields) for fields in wrote]
+    about = TargetFacts(SCHEMA, ABLE, LIMITS.precision, lambda draft: Audience(), NOW)
+    found = compare(Expected(states, ExpectedFiles(known=False)), seen, about, Scope(), draft(fields=wanted))
+    return [path.removeprefix("fields.") for path in found.foreign if path.startswith("fields.")]
 
 
-def test_what_is_as_wanted_already_is_no_foreign_edit() -> None:
-    before = {"title": "Sea", "subject": ["Boat"]}
+def test_a_value_that_is_neither_as_written_nor_as_wanted_was_changed_by_others() -> None:
+    before = {"title": "Sea", "shot": date(2024, 5, 1)}
+    edited = asset(fields={"title": "Lake", "shot": date(2024, 5, 1)})
+    assert changed_by_others([before], {**before, "title": "Ocean"}, edited) == ["title"]
+    assert changed_by_others([before], {"title": "Ocean"}, asset()) == []
+
+
+def test_what_is_as_wanted_already_was_changed_by_nobody() -> None:
+    before: dict[str, Value] = {"title": "Sea", "subject": ("Boat",)}
     half_written = asset(fields={"title": "Ocean", "subject": ("Boat",)})
-    assert foreign_edits([before], {"title": "Ocean", "subject": ("Ship",)}, half_written, SCHEMA) == []
-    assert foreign_edits([before], {"title": None}, asset(fields={}), SCHEMA) == []
+    assert changed_by_others([before], {"title": "Ocean", "subject": ("Ship",)}, half_written) == []
+    assert changed_by_others([{"title": "Sea"}], {}, asset(fields={})) == []
 
 
-def test_a_list_of_which_an_interrupted_write_stored_some_values_is_no_foreign_edit() -> None:
+def test_a_list_of_which_an_interrupted_write_stored_some_values_was_changed_by_nobody() -> None:
     """Some services have a call for each value."""
-    before: list[dict[str, Json]] = [{"subject": ["Boat", "Pier"]}, {"subject": ["Boat", "Ship", "Sail"]}]
-    wanted: dict[str, Value | None] = {"subject": ("Boat", "Ship", "Sail")}
+    before: list[dict[str, Value]] = [{"subject": ("Boat", "Pier")}, {"subject": ("Boat", "Ship", "Sail")}]
     half = asset(fields={"subject": ("Boat", "Ship")})
-    assert foreign_edits(before, wanted, half, SCHEMA) == []
-    assert foreign_edits([before[0]], wanted, half, SCHEMA) == ["subject"], "nothing was interrupted"
+    assert changed_by_others(before, before[1], half) == []
     for values in (("Boat", "Ship", "Lake"), ("Ship", "Sail")):
-        assert foreign_edits(before, wanted, asset(fields={"subject": values}), SCHEMA) == ["subject"]
+        assert changed_by_others(before, before[1], asset(fields={"subject": values})) == ["subject"]
+        assert changed_by_others(before[:1], before[1], asset(fields={"subject": values})) == ["subject"]
 
 
-def test_a_text_of_which_some_languages_were_written_before_a_crash_is_no_foreign_edit() -> None:
-    before = {"title": {"texts": {"en": "Sea", "fr": "Mer"}}}
-    wanted = {"title": Localized({"en": "Ocean", "fr": "Océan"})}
-    half = asset(fields={"title": Localized({"en": "Sea", "fr": "Océan"})})
-    assert foreign_edits([before], wanted, half, SCHEMA) == []
-    added = asset(fields={"title": Localized({"en": "Sea", "fr": "Océan", "de": "Meer"})})
-    assert foreign_edits([before], wanted, added, SCHEMA) == ["title"]
-    taken = asset(fields={"title": Localized({"fr": "Océan"})})
-    assert foreign_edits([before], wanted, taken, SCHEMA) == ["title"]
+def test_a_text_of_which_some_languages_were_written_was_changed_by_nobody() -> None:
+    before: dict[str, Value] = {"legend": Localized({"en": "Sea", "fr": "Mer"})}
+    wanted: dict[str, Value] = {"legend": Localized({"en": "Ocean", "fr": "Océan"})}
+    for texts, found in (
+        ({"en": "Sea", "fr": "Océan"}, []),
+        ({"en": "Sea", "fr": "Océan", "de": "Meer"}, ["legend"]),
+        ({"fr": "Océan"}, ["legend"]),
+    ):
+        assert changed_by_others([before], wanted, asset(fields={"legend": Localized(texts)})) == found
+    swapped: list[dict[str, Value]] = [{"legend": Localized({"en": "Sea"})}, {"legend": Localized({"fr": "Mer"})}]
+    assert changed_by_others(swapped, swapped[1], asset(fields={})) == [], "one was removed, the other not added yet"
+
+
+def test_a_box_that_is_not_ticked_is_no_value() -> None:
+    """Some services return `no` for every asset, and others for none."""
+    seen = asset(fields={"cleared": False})
+    assert changed_by_others([{}], {"cleared": True}, seen) == []
+    assert changed_by_others([{"cleared": False}], {"cleared": True}, asset(fields={})) == []
+    assert changed_by_others([{"cleared": False}], {}, asset(fields={"cleared": True})) == ["cleared"]
+
+
+def test_a_date_that_the_target_stores_as_a_timestamp_was_changed_by_nobody() -> None:
+    seen = asset(fields={"shot": datetime(2024, 5, 1, tzinfo=UTC)})
+    assert changed_by_others([{"shot": date(2024, 5, 1)}], {"shot": date(2025, 5, 1)}, seen) == []
 
 
 def added(one: Draft, two: Asset, scope: Scope = EVERY, schema: Schema = SCHEMA, **about: Any) -> list[tuple[str, str]]:
@@ -247,7 +272,7 @@ def test_text_in_a_field_of_several_languages_is_in_the_first_of_them() -> None:
     held = {"legend": Localized({"en": "Sea"}), "words": (Localized({"en": "b"}), Localized({"en": "a"}))}
     assert paths(wanted, asset(fields=held)) == []
     assert paths(wanted, asset(fields={**held, "legend": Localized({"fr": "Sea"})})) == ["fields.legend"]
-    assert foreign_edits([{"legend": "Sea"}], {"legend": "Ocean"}, asset(fields=held), SCHEMA) == []
+    assert changed_by_others([{"legend": "Sea"}], {"legend": "Ocean"}, asset(fields=held)) == []
 
 
 def test_a_language_that_was_added_is_an_extra() -> None:

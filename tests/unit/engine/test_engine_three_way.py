@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dam_sync.engine.compare.facts import TargetFacts
 from dam_sync.engine.conflicts import Newer, SettledConflict, settle, settlement_of
 from dam_sync.engine.decide import patch_between
 from dam_sync.engine.files import file_facts
@@ -27,12 +28,14 @@ from dam_sync.engine.three_way import (
     overlay,
 )
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
+from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.conflict import DECISION, ConflictPolicy, ConflictRules, Take, shown
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Localized, Term
 from dam_sync.store.rows import LinkRow
+from tests.support.comparisons import ABLE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLACES = [Placement("folder", (name,)) for name in ("Ours", "Theirs", "Third")]
@@ -47,6 +50,9 @@ SCHEMA = Schema(
     container_staging=frozenset({PLACES[2]}),  # people may put an asset there, too
 )
 LIMITS = Limits(page=1, pace=Pace())
+FACTS = TargetFacts(
+    SCHEMA, ABLE, LIMITS.precision, lambda draft: Audience(groups=draft.rights.groups or frozenset({"everyone"})), NOW
+)
 UNKNOWN = Newer(Take.NONE)
 OLD, NEW, FOREIGN = (FileRef(f"f{n}", f"{n}.jpg", 100 + n, digests={"md5": f"{n}"}) for n in range(3))
 LINK_VERSIONS = (version_key(OLD),)
@@ -90,7 +96,7 @@ def asset(draft: Draft, file: FileRef = OLD) -> Asset:
 def compared(source: Draft, target: Asset, *more: Draft, files: Files | None = None) -> ThreeWay:
     before = [draft_to_json(each) for each in (BEFORE, *more)]
     patch = patch_between(before[0], source)
-    return ThreeWay(before, source, patch, target, files or Files(link()), SCHEMA, LIMITS)
+    return ThreeWay(before, source, patch, target, files or Files(link()), FACTS)
 
 
 def changed(draft: Draft = BEFORE, **fields: Any) -> Draft:
@@ -162,8 +168,10 @@ def test_a_status_on_the_way_of_an_attempt_of_ours_is_no_conflict() -> None:
     """A killed attempt had followed the first of two transitions."""
     ours, theirs = EDITS["status"]
     schema = replace(SCHEMA, status_ways={("published", "archived"): frozenset({"Draft"})})
-    assert [one.path for one in replace(compared(ours, asset(theirs)), schema=schema).conflicts()] == ["status"]
-    assert replace(compared(ours, asset(theirs), ours), schema=schema).conflicts() == []
+    assert [
+        one.path for one in replace(compared(ours, asset(theirs)), facts=replace(FACTS, schema=schema)).conflicts()
+    ] == ["status"]
+    assert replace(compared(ours, asset(theirs), ours), facts=replace(FACTS, schema=schema)).conflicts() == []
     assert [one.path for one in compared(ours, asset(theirs), ours).conflicts()] == ["status"]
 
 
@@ -417,7 +425,7 @@ def test_no_edit_is_lost_silently(
 ) -> None:
     """Under every policy: what somebody changed at the target stands, or its conflict is named."""
     wrote, there = draft_to_json(before), asset(target)
-    three = ThreeWay([wrote], source, patch_between(wrote, source), there, Files(link(before)), SCHEMA, LIMITS)
+    three = ThreeWay([wrote], source, patch_between(wrote, source), there, Files(link(before)), FACTS)
     settled = taken(three, policy, Newer(newer))
     if any(one.take is Take.NONE for one in settled):
         return  # nothing is written
@@ -448,5 +456,5 @@ def test_the_container_of_an_asset_is_the_same_under_the_name_that_it_keeps_at_t
     draft = replace(BEFORE, placements=frozenset({Placement("folder", ("New",), "f1")}))
     there = Asset(AssetId("1"), Revision("r"), placements=frozenset({Placement("folder", ("Old",), "f1")}))
     patch = Patch(placements_add=draft.placements)
-    three = ThreeWay([draft_to_json(draft)], draft, patch, there, Files(link()), SCHEMA, LIMITS)
+    three = ThreeWay([draft_to_json(draft)], draft, patch, there, Files(link()), FACTS)
     assert [each.path for each in three.conflicts() if each.path.startswith("placements")] == []
