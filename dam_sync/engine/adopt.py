@@ -25,14 +25,14 @@ from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
+from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
+from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.relations import hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, without_attachments
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
-from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from dam_sync.engine.decide import REPAIR, Policy
+from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.pulls import Pulls
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted

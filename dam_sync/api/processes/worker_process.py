@@ -20,8 +20,8 @@ from dam_sync.api.reports.run_record import counting
 from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Order, Spent
 from dam_sync.engine.asset_writers import OwnWriter
+from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.planned import PlannedWork
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model.asset import Draft

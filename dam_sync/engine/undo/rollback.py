@@ -16,13 +16,13 @@ import structlog
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.names.restore import NameUndoer
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.removals.members import read_members
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import place_recorded
 from dam_sync.engine.undo.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
 from dam_sync.engine.undo.decide import MADE_REASONS, NO_RELATE, NO_UNRELATE
-from dam_sync.engine.undo.names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation

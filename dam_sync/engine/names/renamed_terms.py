@@ -9,11 +9,12 @@ from functools import partial
 import structlog
 
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
-from dam_sync.engine.renames.paths import Level, Names, Path, Trees, alike, given_by_runs
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.paths import Level, Path, Renaming, Trees, alike, given_by_runs
+from dam_sync.engine.names.source_terms import SourceTerms
+from dam_sync.engine.names.terms import TERMS, TargetTerms
+from dam_sync.engine.names.verdict import NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.source_terms import SourceTerms
-from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
 from dam_sync.model import journal_names
@@ -232,18 +233,22 @@ class TermRenames:
             await self._keep(needed.vocabulary, needed.index, needed.met, found, self.context.run.id)
         return found
 
-    def _names(self, met: MetTerm, row: Counterpart, at: Path) -> Names:
+    @property
+    def _purpose(self) -> NamePurpose:
+        return NamePurpose.REPAIR if self.context.repairs else NamePurpose.RUN
+
+    def _names(self, met: MetTerm, row: Counterpart, at: Path) -> Renaming:
         """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
         if met.rule.by_path and len(met.path) > 1:
-            return Names(row.wanted, met.path, self.context.repairs)
-        return Names((*at[:-1], row.wanted[-1]), (*at[:-1], met.path[-1]), self.context.repairs)
+            return Renaming(row.wanted, met.path, self._purpose)
+        return Renaming((*at[:-1], row.wanted[-1]), (*at[:-1], met.path[-1]), self._purpose)
 
-    async def _step_by_step(self, needed: _Needed, names: Names, at: Path) -> Path | NotRenamed:
+    async def _step_by_step(self, needed: _Needed, names: Renaming, at: Path) -> Path | NotRenamed:
         """Levels above it first; its path then, or why it cannot be done. at: its path at the target."""
         stands = partial(_standing_at, needed.index)
         trees = Trees(stands, stands, partial(self._lives, needed.met.rule.source))
         while (step := names.step(at, trees)) is not None:
-            if step.theirs and not self._overrides:
+            if step.verdict in (NameVerdict.BOTH, NameVerdict.THEIRS) and not self._overrides:
                 return NotRenamed.BOTH
             if step.moved or needed.index.by_path(at[: step.depth]) is None:
                 return NotRenamed.MOVED

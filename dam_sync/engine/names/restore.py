@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.names.containers import CONTAINERS
+from dam_sync.engine.names.terms import TERMS
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.target_containers import CONTAINERS
-from dam_sync.engine.taxonomy import TERMS
 from dam_sync.engine.undo.decide import CHANGED
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement

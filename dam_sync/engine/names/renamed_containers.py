@@ -10,10 +10,11 @@ import structlog
 
 from dam_sync.engine.decide import FIXED
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
-from dam_sync.engine.renames.paths import Level, Names, Path, Trees
+from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.paths import Level, Path, Renaming, Trees
+from dam_sync.engine.names.verdict import NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
@@ -232,11 +233,12 @@ class ContainerRenames:
         """Levels above it first; why it cannot be done, if it cannot."""
         kind, accepted = row.place, self.containers.accepted
         await self._complete(row, wanted.path)
-        names = Names(accepted(row.wanted), accepted(wanted.path), self.context.repairs)
+        purpose = NamePurpose.REPAIR if self.context.repairs else NamePurpose.RUN
+        names = Renaming(accepted(row.wanted), accepted(wanted.path), purpose)
         standing, found = self.containers.standing, self.containers.found
         trees = Trees(partial(standing, kind), partial(found, kind), partial(self._lives, kind))
         while (step := names.step(self._now(row), trees)) is not None:
-            if step.theirs and not self._overrides(kind):
+            if step.verdict in (NameVerdict.BOTH, NameVerdict.THEIRS) and not self._overrides(kind):
                 return NotRenamed.BOTH
             if step.moved and kind not in self.context.target.capabilities.moves:
                 return NotRenamed.MOVED
@@ -275,7 +277,7 @@ class ContainerRenames:
 
     async def _take(self, kind: str, identity: str, paths: tuple[Path, Path], wanted: Path, parent: str | None) -> None:
         """paths: at the target, before and after; wanted: the one that the source has for it."""
-        await self.containers.rename(kind, identity, *paths, parent)
+        await self.containers.rename(Placement(kind, paths[0], identity), paths[1], parent)
         await self.known.moved(kind, self.containers.below(kind, identity), wanted)
 
     def _lives(self, kind: str, path: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from dam_sync.mapping.vocabulary import normal
@@ -21,22 +20,6 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
 
 Key: TypeAlias = tuple[str, str, str]
 EXAMPLES = 3
-
-
-class NotRenamed(StrEnum):
-    """Why something that was renamed at the source was not renamed at the target."""
-
-    TAKEN = "the target has something of the new name, which is used instead"
-    SHARED = "several of the source, or another job, lead to it"
-    OTHER_NAME = "the mapping gave it a name of its own"
-    MOVED = "the target cannot move it to another parent"
-    FIXED = "the target cannot rename it"
-    BOTH = "it was renamed at the target, too"
-    REFUSED = "the target refused"
-
-    def explained(self, detail: str) -> str:
-        """With a detail, if there is one."""
-        return f"{self}: {detail}" if detail else str(self)
 
 
 @dataclass(slots=True)
