@@ -42,7 +42,7 @@ async def job_explain_live(path: Path | JobConfig, called: str, by: str, options
         )
         stack.push_async_callback(scratch.close)
         run = await scratch.begin(job.name, "verify")
-        context = run_context_of(opened, store, run, options)
+        context = await run_context_of(opened, store, run, options)
         facts["live"] = redacted(await _live(context, opened, scratch, facts["asset"]))
     return facts
 

@@ -240,6 +240,7 @@ class MatchingWorker(Worker):
     def _differing(self, draft: Draft, actual: Asset) -> list[str]:
         """Paths at which the target asset differs from the draft."""
         context = self.context
+        actual = context.counterparts.as_known(actual, context.target_schema)
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(draft, actual)
         found = differences(placed, open_to, context.target_schema, context.target.limits)

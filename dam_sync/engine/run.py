@@ -24,7 +24,6 @@ from dam_sync.engine.guards.mass_deletion import (
 )
 from dam_sync.engine.guards.missing import CAUSE
 from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
-from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.names.recalled_terms import keep_terms, terms_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
@@ -90,7 +89,6 @@ async def _phases(context: RunContext) -> None:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
-    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
     await retry_exposed(context)

@@ -95,6 +95,7 @@ class RunContext:
     target_contents: Contents
     pulls: Pulls
     run: Run
+    counterparts: Counterparts  # by what names terms and containers go now: without them nothing can be compared
     on_server: bool = False  # the state, also where a dry run works on a copy in a file
     source_scope: str = ""  # a digest of what the job lists at the source
     dry: bool = False  # the target only simulates writes
@@ -109,7 +110,6 @@ class RunContext:
     samples: ValueSamples = field(default_factory=ValueSamples)
     corrected: bool | None = None  # whether people gave values; None: not asked yet
     planned: PlannedWork | None = None  # the plan that this run follows
-    counterparts: Counterparts = field(default_factory=Counterparts)
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit

@@ -31,7 +31,6 @@ from dam_sync.engine.filenames import names_beside
 from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
-from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.relations import compare_relations, hides_relations
@@ -122,7 +121,6 @@ class Verifier:
     async def run(self) -> Verdict:
         """Count, compare, and look for what either side lacks."""
         context = self.context
-        context.counterparts = await Counterparts.load(context.store, dry=True)
         await self._look_for_removed()
         moved = await context.store.anything_moved()
         context.progress.phase = COMPARING if moved else NOTHING_MOVED
