@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dam_sync.engine.undo.asset import TRASHED
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
@@ -34,8 +35,10 @@ async def names_of(job: TwoTenants) -> Names:
     return terms, places
 
 
+@pytest.mark.parametrize("full", [True, False], ids=["full", "delta"])
 @pytest.mark.parametrize("kind", ABLE if EVERYTHING else ABLE[-1:])
-def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str) -> None:
+def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str, full: bool) -> None:
+    """And the next run renames them again."""
     with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
         do, before, (terms, places) = job.universe.do, assets_of(job.target), job.universe.do(names_of(job))
         for rename in RENAMES[kind]:
@@ -51,9 +54,22 @@ def test_renamed_terms_and_containers_are_renamed_back(tmp_path: Path, kind: str
         assert now[1] == places
         assert [*differing(before, assets_of(job.target))] == []
         assert roll_back(job, 2).done
-        repaired = job.run(repair=True).operations
-        assert sum(number for name, number in repaired.items() if name.startswith("rename")) == renamed
+        again = job.run(full=full).operations
+        assert sum(number for name, number in again.items() if name.startswith("rename")) == renamed
         assert job.verify()["clean"]
+        assert not any(name.startswith("rename") for name in job.run(full=True).operations)
+
+
+@pytest.mark.parametrize("kind", ABLE if EVERYTHING else ABLE[:1])
+def test_a_name_that_others_gave_keeps_no_asset_from_being_undone(tmp_path: Path, kind: str) -> None:
+    """Words of service E have no ids: another name is another word of the asset."""
+    with scene(tmp_path, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        for rename in RENAMES[kind][: 1 if kind == "e_profiles" else None]:
+            rename(job.target.app.state)
+        job.universe.do(job.settle())
+        report = roll_back(job, 1)
+        assert {row["what"]: row["reason"] for row in report.cannot if row["what"] == "created assets"} == {}
+        assert report.counts[TRASHED] == len(job.target.assets)
 
 
 def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path) -> None:

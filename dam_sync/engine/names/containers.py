@@ -18,6 +18,7 @@ from dam_sync.model.journal import call_again
 from dam_sync.model.naming import Naming
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord
 
 CONTAINERS = "containers"  # the scope of the journal of a run
 Known: TypeAlias = dict[tuple[str, Path], str]
@@ -53,8 +54,8 @@ class TargetContainers(NameRegistry):
         begun = await self.journal.begun("container:")
         for kind, path in [each for each in known if journal_names.container(*each) in begun]:
             made = Placement(kind, path, known[kind, path])
-            name = journal_names.container(kind, path)
-            await self.record_found(name, made.id, placements_to_json([made]), _detail(made))
+            record = WriteRecord(made.id, {self.what: [None, _detail(made)]})
+            await self.record_found(journal_names.container(kind, path), placements_to_json([made]), record)
 
     async def _read(self) -> None:
         if Operation.CONTAINERS in self.target.capabilities:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from dam_sync.mapping.vocabulary import normal
+from dam_sync.engine.names.paths import Path
+from dam_sync.mapping.vocabulary import fold, normal
 from dam_sync.model.asset import Asset, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
@@ -36,6 +37,41 @@ class RenameNotes:
             return
         self.kept[kind, why] += 1
         some += [example] if len(some) < EXAMPLES else []
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """A term or container that has its former name again. below: it and all below it, by the ids that are known, with
+    their paths now; before, now: its own path at the target; id: its own, if that changed, too, with the one before."""
+
+    part: str
+    place: str
+    below: Mapping[str, Path]
+    before: Path
+    now: Path
+    id: tuple[str, str] = ("", "")
+
+    def row(self, row: Counterpart) -> Counterpart | None:
+        """What is known of one that stands for something of the source; None if it is another one."""
+        path = self.below.get(row.target) if (row.part, row.place) == (self.part, self.place) else None
+        if path is None:
+            return None
+        deeper = len(path) - len(self.now)
+        name, wanted, origin = (self._at(each, deeper) for each in (row.name, row.wanted, row.origin))
+        if self.before[:-1] != self.now[:-1]:
+            wanted = (*self.now, *row.wanted[len(row.wanted) - deeper :])
+        elif fold("".join(row.origin[-deeper - 1 :][:1])) != fold(self.before[-1]):
+            origin = row.origin
+        old, new = self.id
+        if not new or row.target != old:
+            return replace(row, origin=origin, wanted=wanted, name=path if row.part == CONTAINER else name, run=0)
+        former = (*(each for each in row.former if each != new), old)
+        return replace(row, origin=origin, wanted=wanted, name=name, target=new, former=former, run=0)
+
+    def _at(self, path: Path, deeper: int) -> Path:
+        """The path with its name at the level of this one, which has so many levels below it there."""
+        level = len(path) - deeper - 1
+        return path if level < 0 else (*path[:level], self.now[-1], *path[level + 1 :])
 
 
 @dataclass(slots=True)
@@ -104,7 +140,7 @@ class Counterparts:
             await self.store.keep_counterparts(changed)
             self.stored += changed
 
-    async def moved(self, place: str, below: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...]) -> None:
+    async def moved(self, place: str, below: Mapping[str, Path], wanted: Path) -> None:
         """A container of this kind at the target has another path, and all below it. below: their paths by ids; wanted:
         that of the source for the first of them."""
         top, changed = min(map(len, below.values())), list[Counterpart]()
@@ -118,6 +154,13 @@ class Counterparts:
         if self.store is not None:
             await self.store.keep_counterparts(changed)
             self.stored += changed
+
+    def given_back(self, back: GivenBack) -> list[Counterpart]:
+        """What is known of terms or containers now that one of them has its former name again: what runs gave is that
+        one, so that a run gives the other one again. It is to be stored by the caller."""
+        changed = [row for each in self.rows.values() if (row := back.row(each)) is not None]
+        self.learn(changed)
+        return changed
 
     def _put(self, row: Counterpart) -> None:
         known = self.rows.get(row.key)

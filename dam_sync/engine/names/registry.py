@@ -150,13 +150,13 @@ class NameRegistry(ABC):
         if entry.recalls:
             await self.journal.discard(*entry.names, f"{entry.recalls}*")
 
-    async def record_found(self, name: str, identity: str, value: Json, detail: Json) -> None:
-        """Record what a killed process created, and was found at the target."""
+    async def record_found(self, name: str, value: Json, record: WriteRecord) -> None:
+        """Record a write of a killed process, whose result was found at the target."""
 
         async def give() -> Json:
             return value
 
-        with recording(WriteRecord(identity, {self.what: [None, detail]})):
+        with recording(record):
             await self.journal.run(name, give, reconcile=give)
 
     async def _allow(self, names: Sequence[str]) -> None:

@@ -1,51 +1,65 @@
-"""Terms and containers that a run renamed get their former names back, unless somebody renamed them since."""
+"""Terms and containers that a run renamed get their former names back, unless somebody renamed them since: by the same
+mechanism as in a run, and remembered as what runs gave."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-import structlog
-
-from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.names.containers import CONTAINERS
-from dam_sync.engine.names.terms import TERMS
+from dam_sync.engine.names.containers import TargetContainers
+from dam_sync.engine.names.counterparts import GivenBack
+from dam_sync.engine.names.paths import Level, Path, Renaming, Trees
+from dam_sync.engine.names.recalled_terms import forget_terms
+from dam_sync.engine.names.registry import RenameEntry, TargetChanged
+from dam_sync.engine.names.rename import Kept, Named, give_name
+from dam_sync.engine.names.terms import TargetTerms
+from dam_sync.engine.names.verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.decide import CHANGED
+from dam_sync.mapping.vocabulary import TermIndex, normal, path_text
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_to_json
-from dam_sync.model.errors import DamSyncError
-from dam_sync.model.journal import call_again
-from dam_sync.model.shared_target import SharedPart
-from dam_sync.model.values import Json, Term, term_from_json, value_to_json
-from dam_sync.model.write_record import WriteRecord, recording
-from dam_sync.store.journal import StoredJournal
+from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.values import Json, Term, term_from_json
+from dam_sync.model.write_record import WriteRecord
 from dam_sync.store.rows import CONTAINER as CONTAINER_PART
 from dam_sync.store.rows import TERM as TERM_PART
 from dam_sync.store.rows import LedgerRow
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import Obstacle, UndoList
 
-log = structlog.get_logger(__name__)
 TERM, CONTAINER = "rename_term", "rename_container"
 WHAT = {TERM: "renamed terms", CONTAINER: "renamed containers"}
 NEEDS = {TERM: Operation.RENAME_TERM, CONTAINER: Operation.RENAME_CONTAINER}
 UNABLE = "the target cannot rename them"
-TAKEN = "something else has the former name now"
 LOST = "gone from the target"
-USED = "another job uses it"
+REASONS: Mapping[NotRenamed, str] = {
+    NotRenamed.BOTH: "changed at the target since",
+    NotRenamed.TAKEN: "something else has the former name now",
+    NotRenamed.SHARED: "another job uses it",
+    NotRenamed.MOVED: LOST,  # what it was in
+}
 
 
 @dataclass(slots=True)
-class NameUndoer:
+class NameRestorer:
     """Undoes renames of one rollback, the last one first. The lists of the target are read once."""
 
     context: RunContext
     listed: UndoList
-    terms: dict[str, dict[str, Term]] = field(default_factory=dict)
-    containers: dict[tuple[str, str], Placement] | None = None
+    terms: TargetTerms = field(init=False)
+    containers: TargetContainers = field(init=False)
+
+    def __post_init__(self) -> None:
+        context, journal = self.context, self.context.store.run_journal(f"undo:{self.listed.run}")
+        sides = [(row, _sides(row)) for row in self.listed.renames() if journal_names.kind_of(row.operation) == TERM]
+        names = tuple(dict.fromkeys(_vocabulary(row, side) for row, side in sides if side is not None))
+        self.terms = TargetTerms(context.target, journal, names, shared=context.shared)
+        naming = context.target_schema.naming
+        self.containers = TargetContainers(context.target, journal, naming, shared=context.shared)
 
     def prevented(self, row: LedgerRow) -> Obstacle | None:
         """Why the rename stays, as far as the capabilities of the target say."""
@@ -56,113 +70,217 @@ class NameUndoer:
     async def undo(self, row: LedgerRow) -> bool:
         """Whether it has its former name again. Raises what stops a rollback; safe to repeat."""
         found = self.prevented(row)
-        if found is None:
-            kind = journal_names.kind_of(row.operation)
-            try:
-                why = await (self._term(row) if kind == TERM else self._container(row))
-            except DamSyncError as error:
-                if not isinstance(react(error), ParkAsset):
-                    raise
-                log.warning("undo.refused", target=row.target, operation=row.operation, message=error.message)
-                why = f"refused by the target: {error.cause}"
-            found = Obstacle(WHAT[kind], why) if why else None
+        if found is None and (why := await self._undo(row)):
+            found = Obstacle(WHAT[journal_names.kind_of(row.operation)], why)
         if found is not None:
             self.listed.add_obstacles((found,), row.operation.partition(":")[2], row.target)
-            return False
-        await self.context.store.undone(self.listed.run, Undone("", row.target, (row.seq,)))
-        return True
+        return found is None
 
-    async def _term(self, row: LedgerRow) -> str:
+    async def is_begun(self, row: LedgerRow) -> bool:
+        """Whether an attempt of this rollback began to give the former name back, or did."""
+        return await self.terms.begun(_entry(row).names)
+
+    async def _undo(self, row: LedgerRow) -> str:
         """Why it keeps its name; empty if it has the former one."""
-        old, new = map(term_from_json, _sides(row) or ())
-        vocabulary = journal_names.vocabulary_of(row.operation, old.path or (old.label,), new.label)
-        identity = str((row.detail or {}).get("id") or row.target)
-        known = await self._known_terms(vocabulary)
-        now = known.get(identity) or known.get(old.id)
-        if now is None:
-            return LOST
-        if now.label != old.label:
-            if why := await self._kept(vocabulary, now, old, new):
-                return why
-        elif await self._journal.is_begun(_entry(row)):
-            now = replace(new, id=identity)  # a killed process may have made a part of the rename only: it is repeated
-        else:
+        while True:
+            one = await self._named(row)
+            if one is None:
+                return LOST
+            try:
+                kept = await give_name(one)
+            except TargetChanged:
+                continue
+            if kept is not None:
+                return _reason(kept)
+            back = one.given_back()
+            rows = self.context.counterparts.given_back(back)
+            await forget_terms(self.context, back)
+            await self.context.store.undone(self.listed.run, Undone("", row.target, (row.seq,), names=rows))
             return ""
 
-        async def rename() -> SharedPart:
-            made = await self.context.target.rename_term(vocabulary, now, old)
-            return SharedPart(vocabulary, made.path or (made.label,), value_to_json(made), now.path)
-
-        await self._once(row, TERMS, rename)
-        self.terms.pop(vocabulary)  # ids may have changed
-        return ""
-
-    async def _kept(self, vocabulary: str, now: Term, old: Term, new: Term) -> str:
-        """Why a term keeps its name; empty if it may have the former one."""
-        if now.label != new.label:
-            return CHANGED
-        if await self.context.shared.is_used_elsewhere(TERM_PART, vocabulary, now.id):
-            return USED
-        others = (await self._known_terms(vocabulary)).values()
-        taken = any(each.label == old.label and each.parent == now.parent for each in others)
-        return TAKEN if taken else ""
-
-    async def _container(self, row: LedgerRow) -> str:
+    async def _named(self, row: LedgerRow) -> _Former | None:
+        """The term or container; None if it is gone."""
+        if journal_names.kind_of(row.operation) == TERM:
+            return await self._term(row)
         old, new = (tuple(side["path"]) for side in _sides(row) or ())
-        known = await self._known_containers()
         kind = str((_sides(row) or ({"kind": ""},))[0]["kind"])
-        now, paths = known.get((kind, row.target)), {(each.kind, each.path): each for each in known.values()}
-        if now is None or now.path == old:
-            return LOST if now is None else ""
-        if now.path != new:
-            return CHANGED
-        if await self.context.shared.is_used_elsewhere(CONTAINER_PART, kind, now.id):
-            return USED
-        if (kind, old) in paths:
-            return TAKEN
-        above = paths.get((kind, old[:-1]))
-        parent = None if old[:-1] == new[:-1] else above.id if above is not None else ""
-        if parent == "" and len(old) > 1:
-            return LOST
+        await self.containers.known()
+        path = self.containers.path_of(kind, row.target)
+        accepted = self.containers.accepted
+        return _FormerContainer(self, row, kind, accepted(old), accepted(new)) if path else None
 
-        async def rename() -> SharedPart:
-            made = await self.context.target.rename_container(now, old, parent)
-            return SharedPart(kind, made.path, placements_to_json([made]), now.path)
+    async def _term(self, row: LedgerRow) -> _FormerTerm | None:
+        sides = _sides(row) or ()
+        old, new = map(term_from_json, sides)
+        vocabulary = _vocabulary(row, sides)
+        identity = str((row.detail or {}).get("id") or row.target)
+        index = (await self.terms.known())[vocabulary]
+        now = index.by_id(identity) or index.by_id(old.id)
+        return _FormerTerm(self, row, vocabulary, old, new, now, now) if now is not None else None
 
-        await self._once(row, CONTAINERS, rename)
-        self.containers = None  # the paths below changed, too
-        return ""
 
-    async def _once(self, row: LedgerRow, scope: str, rename: Callable[[], Awaitable[SharedPart]]) -> None:
-        """No other process renames meanwhile; they are told."""
-        shared = self.context.shared
+@dataclass(slots=True)
+class _Former(Named):
+    """One that a run renamed."""
 
-        async def call() -> Json:
-            await shared.created(scope, [await rename()])
-            return True
-
-        back = {key: [*reversed(change)] for key, change in row.changes.items()}
-        async with shared.creating(scope):
-            with recording(WriteRecord(row.target, back)):
-                await self._journal.run(_entry(row), call, reconcile=call_again)
+    names: NameRestorer
+    row: LedgerRow
 
     @property
-    def _journal(self) -> StoredJournal:
-        return self.context.store.run_journal(f"undo:{self.listed.run}")
+    def rule(self) -> ConflictPolicy:
+        """A rollback asks for none."""
+        return ConflictPolicy.PARK
 
-    async def _known_terms(self, vocabulary: str) -> dict[str, Term]:
-        if vocabulary not in self.terms:
-            self.terms[vocabulary] = {term.id: term async for term in self.context.target.terms(vocabulary)}
-        return self.terms[vocabulary]
+    async def facts(self) -> NameFacts:
+        """See `Named.facts`; what others renamed is not looked at."""
+        step = self.renaming.step(self.path(), self.trees)
+        if step is None or step.verdict is not NameVerdict.OURS:
+            return NameFacts()
+        return NameFacts(taken=self.is_taken(step), shared=await self.is_used())
 
-    async def _known_containers(self) -> dict[tuple[str, str], Placement]:
-        if self.containers is None:
-            self.containers = {(place.kind, place.id): place async for place in self.context.target.containers()}
-        return self.containers
+    @abstractmethod
+    def is_taken(self, step: Level) -> bool:
+        """Whether something else has the former name."""
+
+    @abstractmethod
+    async def is_used(self) -> bool:
+        """Whether another job uses it."""
+
+    @abstractmethod
+    def given_back(self) -> GivenBack:
+        """What changes in what is known of names, once it has its former name."""
 
 
-def _entry(row: LedgerRow) -> str:
-    return journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
+@dataclass(slots=True)
+class _FormerTerm(_Former):
+    vocabulary: str
+    old: Term
+    new: Term
+    first: Term  # as it was found
+    now: Term
+
+    @property
+    def renaming(self) -> Renaming:
+        above = self.path()[:-1]
+        return Renaming((*above, self.new.label), (*above, self.old.label), NamePurpose.ROLLBACK)
+
+    @property
+    def trees(self) -> Trees:
+        at = partial(_id_at, (self.names.terms.index or {})[self.vocabulary])
+        return Trees(at, at, lambda _: True)
+
+    def path(self) -> Path:
+        return self.now.path or (self.now.label,)
+
+    def is_taken(self, step: Level) -> bool:
+        return self.trees.at(step.new) not in ("", self.now.id or path_text(self.now))
+
+    async def is_used(self) -> bool:
+        return await self.names.context.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
+
+    async def complete(self) -> None:
+        """A killed process may have made a part of the rename only: it is repeated."""
+        (name,), journal = _entry(self.row).names, self.names.terms.journal
+        if self.now.label == self.old.label and name in await journal.begun(name):
+            await self._rename(replace(self.new, id=self.now.id), self.old)
+
+    def is_able(self, step: Level) -> bool:
+        return not step.moved
+
+    async def rename(self, step: Level) -> None:
+        path = step.new if self.now.path else self.old.path
+        await self._rename(self.now, replace(self.old, path=path))
+
+    async def _rename(self, before: Term, renamed: Term) -> None:
+        entry = _entry(self.row)
+        if await self.names.terms.journal.get(entry.names[0]) is True:  # recorded by an earlier release
+            self.now = replace(renamed, id=before.id)
+        else:
+            self.now = await self.names.terms.rename(self.vocabulary, before, renamed, entry)
+
+    def given_back(self) -> GivenBack:
+        path = tuple(map(normal, self.path()))
+        below = self.names.terms.below(self.vocabulary, self.now) | {each.id: path for each in (self.first, self.now)}
+        before = (*path[:-1], normal(self.new.label))
+        return GivenBack(TERM_PART, self.vocabulary, below, before, path, (self.first.id, self.now.id))
+
+
+@dataclass(slots=True)
+class _FormerContainer(_Former):
+    kind: str
+    old: Path
+    new: Path
+
+    @property
+    def renaming(self) -> Renaming:
+        if self.old[:-1] != self.new[:-1]:
+            return Renaming(self.new, self.old, NamePurpose.ROLLBACK)
+        above = self.path()[:-1]  # others may have given names there
+        return Renaming((*above, self.new[-1]), (*above, self.old[-1]), NamePurpose.ROLLBACK)
+
+    @property
+    def trees(self) -> Trees:
+        at = partial(self.names.containers.found, self.kind)
+        return Trees(at, at, lambda _: True)  # a level above was left for another one, not renamed
+
+    def path(self) -> Path:
+        return self.names.containers.path_of(self.kind, self.row.target)
+
+    def is_taken(self, step: Level) -> bool:
+        return self.trees.at(step.new) not in ("", self.row.target)
+
+    async def is_used(self) -> bool:
+        return await self.names.context.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
+
+    async def complete(self) -> None:
+        """What a killed process did is known by its path: the containers were read since."""
+        entry, containers = _entry(self.row), self.names.containers
+        if self.path() == self.renaming.wanted and await containers.begun(entry.names):
+            found = [Placement(self.kind, containers.paths[self.kind, self.row.target], self.row.target)]
+            record = WriteRecord(entry.target, entry.changes)
+            await containers.record_found(entry.names[0], placements_to_json(found), record)
+
+    def is_able(self, step: Level) -> bool:
+        return not step.moved or len(step.new) == 1 or bool(self.trees.at(step.new[:-1]))
+
+    async def rename(self, step: Level) -> None:
+        containers, key = self.names.containers, (self.kind, self.row.target)
+        before, parent = Placement(self.kind, containers.paths[key], self.row.target), None
+        above = before.path[:-1]
+        if step.moved:
+            parent = self.trees.at(step.new[:-1]) if len(step.new) > 1 else ""
+            above = containers.paths[self.kind, parent] if parent else ()
+        await containers.rename(before, (*above, step.new[-1]), parent, _entry(self.row))
+
+    def given_back(self) -> GivenBack:
+        now = self.path()
+        before = self.new if self.old[:-1] != self.new[:-1] else (*now[:-1], self.new[-1])
+        below = self.names.containers.below(self.kind, self.row.target)
+        return GivenBack(CONTAINER_PART, self.kind, below, before, now)
+
+
+def _reason(kept: Kept) -> str:
+    """Why it keeps its name, for the report."""
+    if kept.error is not None:
+        return f"refused by the target: {kept.error.cause}"
+    return REASONS.get(kept.why, UNABLE)
+
+
+def _id_at(index: TermIndex, path: Path) -> str:
+    found = index.by_path(path)
+    return (found.id or path_text(found)) if found is not None else ""
+
+
+def _entry(row: LedgerRow) -> RenameEntry:
+    """The name back is recorded by the number of the row that it undoes."""
+    name = journal_names.undo(f"{journal_names.kind_of(row.operation)}:{row.seq}")
+    back = {key: [*reversed(change)] for key, change in row.changes.items()}
+    return RenameEntry((name,), row.target, back, undoes=True)
+
+
+def _vocabulary(row: LedgerRow, sides: Sequence[Json]) -> str:
+    old, new = map(term_from_json, sides)
+    return journal_names.vocabulary_of(row.operation, old.path or (old.label,), new.label)
 
 
 def _sides(row: LedgerRow) -> Sequence[Json] | None:

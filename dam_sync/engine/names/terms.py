@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from dam_sync.engine.names.paths import Path
 from dam_sync.engine.names.registry import Creation, Made, NameRegistry, RenameEntry
 from dam_sync.mapping.crosswalk import TermKey
-from dam_sync.mapping.vocabulary import TermIndex, slim
+from dam_sync.mapping.vocabulary import TermIndex, normal, slim
 from dam_sync.model import journal_names
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Unsupported
 from dam_sync.model.journal import call_again
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
+from dam_sync.model.write_record import WriteRecord
 
 TERMS = "terms"  # the scope of the journal of a run
 MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
@@ -97,7 +99,8 @@ class TargetTerms(NameRegistry):
             await self.journal.discard(name)
 
     async def _record_found(self, name: str, found: Term) -> None:
-        await self.record_found(name, found.id, value_to_json(found), value_to_json(found))
+        value = value_to_json(found)
+        await self.record_found(name, value, WriteRecord(found.id, {self.what: [None, value]}))
 
     async def learn(self) -> bool:
         """Take over what other processes created and renamed; whether any of it is new here."""
@@ -127,6 +130,12 @@ class TargetTerms(NameRegistry):
         else:
             index.add(term)
         return True
+
+    def below(self, vocabulary: str, term: Term) -> dict[str, Path]:
+        """This term and all below it, by ids, with their paths."""
+        index, top = (self.index or {})[vocabulary], _path_of(term)
+        found = [index.by_path(path) for path in list(index.paths()) if path[: len(top)] == tuple(map(normal, top))]
+        return {each.id: tuple(map(normal, _path_of(each))) for each in found if each is not None and each.id}
 
     def met(self) -> dict[str, dict[str, Term]]:
         """Terms for later runs to recall: those met by earlier ones and by this one; none if they are in doubt."""
