@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dam_sync.engine.names.paths import Path
 from dam_sync.mapping.vocabulary import fold, normal
-from dam_sync.model.asset import Asset, Placement
+from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
@@ -199,13 +199,15 @@ class Counterparts:
         """Whether a term of the target stands for one of the source."""
         return self._by_target(TERM, vocabulary, target) is not None
 
-    def as_known(self, actual: Asset, schema: Schema) -> Asset:
+    def as_known(self, actual: Asset, schema: Schema, wanted: Draft | None = None) -> Asset:
         """An asset of the target with its terms and containers by the names that drafts have for them, so that one that
-        others renamed there is the same."""
-        if not self.rows:
+        others renamed there is the same. wanted: a draft; what it has by the same id is the same by whatever name, also
+        where nothing is remembered of it, because the source has words without ids."""
+        named = {} if wanted is None else {key: _labels(value) for key, value in wanted.fields.items()}
+        if not self.rows and not any(named.values()):
             return actual
         fields = {
-            key: self._known_value(schema.fields[key].vocabulary, value)
+            key: self._known_value(schema.fields[key].vocabulary, value, named.get(key, {}))
             for key, value in actual.fields.items()
             if key in schema.fields and schema.fields[key].vocabulary
         }
@@ -219,14 +221,17 @@ class Counterparts:
         row = self._by_target(CONTAINER, place.kind, place.id) if place.id else None
         return place if row is None else replace(place, path=row.wanted)
 
-    def _known_value(self, vocabulary: str, value: Value) -> Value:
+    def _known_value(self, vocabulary: str, value: Value, named: Mapping[str, str]) -> Value:
         if isinstance(value, tuple):
-            return tuple(self._known_term(vocabulary, each) for each in value)
-        return self._known_term(vocabulary, value)
+            return tuple(self._known_term(vocabulary, each, named) for each in value)
+        return self._known_term(vocabulary, value, named)
 
-    def _known_term(self, vocabulary: str, value: Scalar) -> Scalar:
-        row = self._by_target(TERM, vocabulary, value.id) if isinstance(value, Term) and value.id else None
-        return value if row is None or not isinstance(value, Term) else replace(value, label=_named(row, value.label))
+    def _known_term(self, vocabulary: str, value: Scalar, named: Mapping[str, str]) -> Scalar:
+        if not isinstance(value, Term) or not value.id:
+            return value
+        row = self._by_target(TERM, vocabulary, value.id)
+        label = _named(row, value.label) if row is not None else named.get(value.id, value.label)
+        return replace(value, label=label)
 
     def _place(self, place: Mapping[str, Json]) -> Mapping[str, Json]:
         row = self._by_target(CONTAINER, place["kind"], str(place.get("id", "")))
@@ -246,6 +251,12 @@ class Counterparts:
             return self.rows[min(users)]
         key = self._former.get((part, place, target))
         return self.rows.get(key) if key is not None else None
+
+
+def _labels(value: Value) -> dict[str, str]:
+    """Of the terms of a value, by their ids."""
+    several = value if isinstance(value, tuple) else (value,)
+    return {each.id: each.label for each in several if isinstance(each, Term) and each.id}
 
 
 def _named(row: Counterpart, label: str) -> str:
