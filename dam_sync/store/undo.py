@@ -164,6 +164,13 @@ class UndoRepository(Repository):
 
         return await self._read(job)
 
+    async def begun_renames(self) -> list[int]:
+        """Runs of which a rollback began to give back the names of terms or containers, and was not completed."""
+        renames = JOURNAL.c.name.startswith(journal_names.undo("rename_"), autoescape=True)
+        chosen = select(JOURNAL.c.scope).where(_OF_ROLLBACKS, renames).distinct()
+        scopes = await self._read(lambda c: c.execute(chosen).scalars().all())
+        return sorted(int(scope.removeprefix(UNDO_SCOPE)) for scope in scopes)
+
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))

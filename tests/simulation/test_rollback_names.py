@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,12 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term
 from dam_sync.services import discover
 from tests.support.pairs import EVERYTHING, KINDS
+from tests.support.sample.rotation import OfToday
 from tests.support.services.connections import Bytes
 from tests.support.services.profiles import profile_of
 from tests.support.state.memory_journal import MemoryJournal
-from tests.support.virtual.fuse import Fuse
+from tests.support.virtual.branching import Branch, Plan, branches
+from tests.support.virtual.fuse import AFTER, Fuse
 from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, roll_back
 from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.target_edits import EDITS
@@ -90,6 +95,41 @@ def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path)
         roll_back(job, 2)
         assert roll_back(job, 2).done
         assert [*differing(before, assets_of(job.target))] == []
+
+
+@pytest.mark.parametrize("kind", ABLE if EVERYTHING else ABLE[-2:-1])
+def test_a_name_that_a_killed_rollback_gave_back_is_given_again_once_it_is_given_up(
+    tmp_path: Path, kind: str, of_today: OfToday
+) -> None:
+    """Also one that had its former name again, and of which the state did not know yet."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with renamed_scene(tmp_path / "reference", kind) as job:
+        want = job.names()
+        every = [point for point in RollbackProcess(job, 2).live().points() if point.when == AFTER]
+    plans = of_today([(point,) for point in every])
+    with renamed_scene(tmp_path / "crashed", kind) as job:
+        came = list(branches(RollbackProcess(job, 2), plans, partial(given_up, job, want)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+@contextmanager
+def renamed_scene(folder: Path, kind: str) -> Iterator[TwoTenants]:
+    """A run renamed terms and containers."""
+    with scene(folder, kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        for rename in RENAMES[kind]:
+            rename(job.source.app.state)
+        job.universe.do(job.universe.clock.sleep(LAGS))
+        assert any(name.startswith("rename") for name in job.run(full=True).operations)
+        yield job
+
+
+def given_up(job: TwoTenants, want: Mapping[str, str], plan: Plan) -> Branch:
+    report = job.run(full=True, accept_changes=True)
+    faults = [f"parked {report.parked}"] if report.parked else []
+    faults += [f"{key}: {name}" for key, name in job.names().items() if want.get(key) != name]
+    faults += [f"{difference['pattern']}" for _, _, difference in job.verify()["differences"]]
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
 
 
 def test_a_file_that_is_added_again_after_a_rollback_brings_its_name_again(tmp_path: Path) -> None:

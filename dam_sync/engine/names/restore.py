@@ -76,9 +76,14 @@ class NameRestorer:
             self.listed.add_obstacles((found,), row.operation.partition(":")[2], row.target)
         return found is None
 
-    async def is_begun(self, row: LedgerRow) -> bool:
-        """Whether an attempt of this rollback began to give the former name back, or did."""
-        return await self.terms.begun(_entry(row).names)
+    async def complete_begun(self) -> None:
+        """Give back the names that an attempt of this rollback, which is given up, began to give back, or did without
+        recording it: a run then gives the other ones again. Safe to repeat."""
+        for row in self.listed.renames():
+            (name,) = _entry(row).names
+            if await self.terms.begun([name]):
+                await self.undo(row)
+                await self.terms.journal.discard(name)
 
     async def _undo(self, row: LedgerRow) -> str:
         """Why it keeps its name; empty if it has the former one."""
