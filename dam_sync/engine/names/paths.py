@@ -52,6 +52,14 @@ class Renaming:
         """Whether levels get their names back that only others changed."""
         return action_of(NameVerdict.THEIRS, self.purpose) is NameAction.RENAME
 
+    def verdict(self, now: Path) -> NameVerdict:
+        """Of its whole path at the target: whose the first name is that is not the wanted one. Of a path that lacks
+        levels above, its name alone counts."""
+        if not len(now) == len(self.given) == len(self.wanted):
+            return verdict_of(self.given[-1], self.wanted[-1], now[-1])
+        verdicts = (self._verdict(level, now) for level in range(1, len(now) + 1))
+        return next((each for each in verdicts if each is not NameVerdict.SAME), NameVerdict.SAME)
+
     def after(self, step: Level) -> Renaming:
         """What is left after a step."""
         return Renaming((*step.new, *self.given[len(step.new) :]), self.wanted, self.purpose)

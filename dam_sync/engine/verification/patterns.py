@@ -12,7 +12,7 @@ from dam_sync.model.unicode_forms import nfc, nfd
 
 MISSING, ADDED, OTHER = "missing", "added", "other value"
 RENAMED = "renamed at the target"
-OTHER_NAME = "other name at the target"  # of what the target cannot rename: the source may have renamed it
+OTHER_NAME = "other name at the target"  # which the source gave it since, or the target cannot give it
 OTHER_BYTES, OTHER_ORDER = "other bytes", "other order of versions"
 NOT_COMPARED = "could not be compared"  # of files that were replaced each time while they were read
 _SPACES = re.compile(r"\s+")
