@@ -63,7 +63,7 @@ class GivenBack:
         elif fold("".join(row.origin[-deeper - 1 :][:1])) != fold(self.before[-1]):
             origin = row.origin
         old, new = self.id
-        if not new or row.target != old:
+        if old == new or row.target != old:
             return replace(row, origin=origin, wanted=wanted, name=path if row.part == CONTAINER else name, run=0)
         former = (*(each for each in row.former if each != new), old)
         return replace(row, origin=origin, wanted=wanted, name=name, target=new, former=former, run=0)
