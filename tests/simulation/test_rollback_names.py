@@ -98,7 +98,7 @@ def test_a_name_that_was_restored_in_part_is_restored_completely(tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", ABLE if EVERYTHING else ABLE[-2:-1])
-def test_a_name_that_a_killed_rollback_gave_back_is_given_again_once_it_is_given_up(
+def test_a_name_that_a_killed_rollback_restored_is_written_again_once_it_is_abandoned(
     tmp_path: Path, kind: str, of_today: OfToday
 ) -> None:
     """Also one that had its former name again, and of which the state did not know yet."""

@@ -1,2 +1,2 @@
-"""Names of terms and containers of the target: found, created once, looked up, given anew, recorded and given back, by
+"""Names of terms and containers of the target: found, created once, looked up, changed, recorded and restored, by
 one mechanism for both."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
 from dam_sync.engine.names.paths import Path
-from dam_sync.engine.names.registry import Creation, Made, NameRegistry, RenameEntry
+from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
@@ -166,9 +166,9 @@ class TargetContainers(NameRegistry):
         sides = [_detail(before), _detail(new)]
         given = entry or RenameEntry(names, before.id, {self.what: sides}, journal_names.of_containers(kind))
 
-        async def call() -> Made:
+        async def call() -> TargetRecord:
             made = await self.target.rename_container(before, path, parent)
-            return Made(before.id, placements_to_json([made]))
+            return TargetRecord(before.id, placements_to_json([made]))
 
         async def look() -> Json:
             """What a killed process did: the containers were read since."""
@@ -229,13 +229,13 @@ class TargetContainers(NameRegistry):
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
         self.go_on()
 
-        one = Creation(journal_names.container(kind, path), SharedPart(kind, path), _detail(Placement(kind, path)))
+        one = NameCreation(journal_names.container(kind, path), SharedPart(kind, path), _detail(Placement(kind, path)))
 
-        async def call(_: Sequence[Creation]) -> list[Made]:
+        async def call(_: Sequence[NameCreation]) -> list[TargetRecord]:
             made = await self.target.ensure_container(kind, path, parent)
-            return [Made(made.id, placements_to_json([made]))]
+            return [TargetRecord(made.id, placements_to_json([made]))]
 
-        def know(_: Creation, value: Json) -> None:
+        def know(_: NameCreation, value: Json) -> None:
             (made,) = placements_from_json(value)
             known[kind, path] = made.id
             self.paths[kind, made.id] = made.path

@@ -40,7 +40,7 @@ class RenameNotes:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenBack:
+class RestoredName:
     """A term or container that has its former name again. below: it and all below it, by the ids that are known, with
     their paths now; before, now: its own path at the target; id: its own, if that changed, too, with the one before."""
 
@@ -155,7 +155,7 @@ class Counterparts:
             await self.store.keep_counterparts(changed)
             self.stored += changed
 
-    def given_back(self, back: GivenBack) -> list[Counterpart]:
+    def restored(self, back: RestoredName) -> list[Counterpart]:
         """What is known of terms or containers now that one of them has its former name again: what runs gave is that
         one, so that a run gives the other one again. It is to be stored by the caller."""
         changed = [row for each in self.rows.values() if (row := back.row(each)) is not None]

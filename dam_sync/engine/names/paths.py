@@ -40,7 +40,7 @@ class Trees:
 
 
 @dataclass(frozen=True, slots=True)
-class Renaming:
+class PathRenaming:
     """The path that runs gave a container or term, and the one that is wanted."""
 
     given: Path
@@ -60,9 +60,9 @@ class Renaming:
         verdicts = (self._verdict(level, now) for level in range(1, len(now) + 1))
         return next((each for each in verdicts if each is not NameVerdict.SAME), NameVerdict.SAME)
 
-    def after(self, step: Level) -> Renaming:
+    def after(self, step: Level) -> PathRenaming:
         """What is left after a step."""
-        return Renaming((*step.new, *self.given[len(step.new) :]), self.wanted, self.purpose)
+        return PathRenaming((*step.new, *self.given[len(step.new) :]), self.wanted, self.purpose)
 
     def step(self, now: Path, trees: Trees) -> Level | None:
         """The first step from its path at the target; None if none is left."""

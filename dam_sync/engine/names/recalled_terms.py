@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from dam_sync.engine.names.counterparts import GivenBack
+from dam_sync.engine.names.counterparts import RestoredName
 from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import normal, recalled_id, recalled_path
@@ -66,7 +66,7 @@ async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
     await context.store.set_meta(MET_TERMS, {"mapping": context.crosswalk.digest, "terms": met})
 
 
-async def forget_terms(context: RunContext, back: GivenBack) -> None:
+async def forget_terms(context: RunContext, back: RestoredName) -> None:
     """The next run looks again for terms that have another name than those stored for it."""
     noted = await context.store.get_meta(MET_TERMS)
     terms = noted["terms"].get(back.place, {}) if isinstance(noted, dict) and back.part == TERM else {}

@@ -26,7 +26,7 @@ class TargetChanged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class NameCreation:
     """One to be created. entry: its name in the journal; part: for other processes; detail: for the ledger."""
 
     entry: str
@@ -35,7 +35,7 @@ class Creation:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TargetRecord:
     """One as the target made it. value: JSON of it."""
 
     id: str
@@ -88,15 +88,15 @@ class NameRegistry(ABC):
 
     async def create_once(
         self,
-        new: Sequence[Creation],
-        call: Callable[[Sequence[Creation]], Awaitable[Sequence[Made]]],
-        know: Callable[[Creation, Json], None],
+        new: Sequence[NameCreation],
+        call: Callable[[Sequence[NameCreation]], Awaitable[Sequence[TargetRecord]]],
+        know: Callable[[NameCreation, Json], None],
     ) -> None:
         """Create them, within `alone`. call: makes those that are not recorded; know: gets each, made now or before."""
         await self._allow([one.entry for one in new])
         await self.shared.begin(self.scope, [one.part for one in new])
         await self.journal.begin([one.entry for one in new])
-        made: dict[str, Made] = {}
+        made: dict[str, TargetRecord] = {}
 
         async def make(entry: str) -> Json:
             if entry not in made:
@@ -117,7 +117,7 @@ class NameRegistry(ABC):
             told.append(replace(one.part, value=value))
         await self.shared.created(self.scope, told)
 
-    async def _refused(self, new: Sequence[Creation]) -> None:
+    async def _refused(self, new: Sequence[NameCreation]) -> None:
         """The target has none of them; of several, some may have been added before one was refused."""
         if len(new) == 1:
             await self.shared.created(self.scope, [new[0].part])
@@ -125,7 +125,7 @@ class NameRegistry(ABC):
     async def rename_once(
         self,
         entry: RenameEntry,
-        call: Callable[[], Awaitable[Made]],
+        call: Callable[[], Awaitable[TargetRecord]],
         reconcile: Call,
         told: Callable[[Json], SharedPart],
     ) -> Json:

@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 
 from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.names.paths import Level, Path, Renaming, Trees
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.names.verdict import NameAction, NameFacts, NotRenamed, action_of
 from dam_sync.model.conflict import ConflictPolicy
 from dam_sync.model.errors import DamSyncError
@@ -21,7 +21,7 @@ class Named(Protocol):
     """A term or container of the target that may get another name."""
 
     @property
-    def renaming(self) -> Renaming:
+    def renaming(self) -> PathRenaming:
         """The path that runs gave it, the one that is wanted, and who asks."""
         ...
 
@@ -68,13 +68,13 @@ class Followed(Named, Protocol):
         """Remember that it stands for what the source has now. run: the one that gave it its name, 0 for none."""
         ...
 
-    async def keep(self, kept: Kept) -> None:
+    async def keep(self, kept: RenameObstacle) -> None:
         """Report that it keeps its name."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RenameObstacle:
     """One that does not get the wanted name. action: what follows; error: of a target that refused it."""
 
     why: NotRenamed
@@ -82,12 +82,12 @@ class Kept:
     error: DamSyncError | None = None
 
 
-async def give_name(one: Named) -> Kept | None:
+async def give_name(one: Named) -> RenameObstacle | None:
     """Give it the wanted name, levels above it first; None if it has it then. Raises errors that concern more than this
     one."""
     obstacle = (await one.facts()).obstacle()
     if obstacle is not None:
-        return Kept(obstacle)
+        return RenameObstacle(obstacle)
     try:
         await one.complete()
         return await _step_by_step(one)
@@ -95,17 +95,17 @@ async def give_name(one: Named) -> Kept | None:
         if not isinstance(react(error), ParkAsset):
             raise
         log.warning("name.refused", now=one.path(), wanted=one.renaming.wanted, message=error.message)
-        return Kept(NotRenamed.REFUSED, error=error)
+        return RenameObstacle(NotRenamed.REFUSED, error=error)
 
 
-async def _step_by_step(one: Named) -> Kept | None:
+async def _step_by_step(one: Named) -> RenameObstacle | None:
     renaming = one.renaming
     while (step := renaming.step(one.path(), one.trees)) is not None:
         action = action_of(step.verdict, renaming.purpose, one.rule)
         if action is not NameAction.RENAME:
-            return Kept(NotRenamed.BOTH, action)
+            return RenameObstacle(NotRenamed.BOTH, action)
         if not one.is_able(step):
-            return Kept(NotRenamed.MOVED)
+            return RenameObstacle(NotRenamed.MOVED)
         await one.rename(step)
         if step.moved:
             break

@@ -9,8 +9,8 @@ from functools import partial
 from dam_sync.engine.decide import FIXED
 from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.names.paths import Level, Path, Renaming, Trees
-from dam_sync.engine.names.rename import Kept, follow
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.names.rename import RenameObstacle, follow
 from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model import journal_names
@@ -212,10 +212,10 @@ class _StandingContainer:
     wanted: Placement
 
     @property
-    def renaming(self) -> Renaming:
+    def renaming(self) -> PathRenaming:
         accepted = self.names.containers.accepted
         purpose = NamePurpose.REPAIR if self.names.context.repairs else NamePurpose.RUN
-        return Renaming(accepted(self.row.wanted), accepted(self.wanted.path), purpose)
+        return PathRenaming(accepted(self.row.wanted), accepted(self.wanted.path), purpose)
 
     @property
     def trees(self) -> Trees:
@@ -273,7 +273,7 @@ class _StandingContainer:
     async def record(self, run: int) -> None:
         await self.names.remember(self.origin, replace(self.wanted, id=self.row.target), run)
 
-    async def keep(self, kept: Kept) -> None:
+    async def keep(self, kept: RenameObstacle) -> None:
         able, kind = self.names.context.target.capabilities, self.row.place
         detail = kept.error.message if kept.error is not None else ""
         if kept.why in _UNABLE:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.names.paths import Level, Path, Renaming, Trees, alike, given_by_runs
-from dam_sync.engine.names.rename import Kept, follow
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees, alike, given_by_runs
+from dam_sync.engine.names.rename import RenameObstacle, follow
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
@@ -188,7 +188,7 @@ class TermRenames:
         old, new = path_text(Term("", path=row.name)), path_text(term) or term.label
         self.known.notes.add(f"term of {row.place}", why.explained(detail), old, new)
 
-    async def leave(self, row: Counterpart, needed: _Needed, kept: Kept) -> None:
+    async def leave(self, row: Counterpart, needed: _Needed, kept: RenameObstacle) -> None:
         """It keeps its name, permanently or until somebody decides."""
         detail = kept.error.message if kept.error is not None else ""
         if kept.why is NotRenamed.FIXED:
@@ -209,13 +209,13 @@ class _StandingTerm:
     at: Path
 
     @property
-    def renaming(self) -> Renaming:
+    def renaming(self) -> PathRenaming:
         """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
         met, row, above = self.needed.met, self.row, self.at[:-1]
         purpose = NamePurpose.REPAIR if self.names.context.repairs else NamePurpose.RUN
         if met.rule.by_path and len(met.path) > 1:
-            return Renaming(row.wanted, met.path, purpose)
-        return Renaming((*above, row.wanted[-1]), (*above, met.path[-1]), purpose)
+            return PathRenaming(row.wanted, met.path, purpose)
+        return PathRenaming((*above, row.wanted[-1]), (*above, met.path[-1]), purpose)
 
     @property
     def trees(self) -> Trees:
@@ -258,7 +258,7 @@ class _StandingTerm:
         if self.standing is not None:
             await self.names.remember(self.needed, self.standing, run)
 
-    async def keep(self, kept: Kept) -> None:
+    async def keep(self, kept: RenameObstacle) -> None:
         await self.names.leave(self.row, self.needed, kept)
         if kept.action is NameAction.OPEN and self.standing is not None:
             name = tuple(map(normal, self.standing.path)) or self.row.name

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dam_sync.engine.names.containers import TargetContainers
-from dam_sync.engine.names.counterparts import GivenBack
-from dam_sync.engine.names.paths import Level, Path, Renaming, Trees
+from dam_sync.engine.names.counterparts import RestoredName
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.names.recalled_terms import forget_terms
 from dam_sync.engine.names.registry import RenameEntry, TargetChanged
-from dam_sync.engine.names.rename import Kept, Named, give_name
+from dam_sync.engine.names.rename import Named, RenameObstacle, give_name
 from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.engine.names.verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.run_context import RunContext
@@ -97,8 +97,8 @@ class NameRestorer:
                 continue
             if kept is not None:
                 return _reason(kept)
-            back = one.given_back()
-            rows = self.context.counterparts.given_back(back)
+            back = one.restored()
+            rows = self.context.counterparts.restored(back)
             await forget_terms(self.context, back)
             await self.context.store.undone(self.listed.run, Undone("", row.target, (row.seq,), names=rows))
             return ""
@@ -152,7 +152,7 @@ class _Former(Named):
         """Whether another job uses it."""
 
     @abstractmethod
-    def given_back(self) -> GivenBack:
+    def restored(self) -> RestoredName:
         """What changes in what is known of names, once it has its former name."""
 
 
@@ -165,9 +165,9 @@ class _FormerTerm(_Former):
     now: Term
 
     @property
-    def renaming(self) -> Renaming:
+    def renaming(self) -> PathRenaming:
         above = self.path()[:-1]
-        return Renaming((*above, self.new.label), (*above, self.old.label), NamePurpose.ROLLBACK)
+        return PathRenaming((*above, self.new.label), (*above, self.old.label), NamePurpose.ROLLBACK)
 
     @property
     def trees(self) -> Trees:
@@ -203,11 +203,11 @@ class _FormerTerm(_Former):
         else:
             self.now = await self.names.terms.rename(self.vocabulary, before, renamed, entry)
 
-    def given_back(self) -> GivenBack:
+    def restored(self) -> RestoredName:
         path = tuple(map(normal, self.path()))
         below = self.names.terms.below(self.vocabulary, self.now) | {each.id: path for each in (self.first, self.now)}
         before = (*path[:-1], normal(self.new.label))
-        return GivenBack(TERM_PART, self.vocabulary, below, before, path, (self.first.id, self.now.id))
+        return RestoredName(TERM_PART, self.vocabulary, below, before, path, (self.first.id, self.now.id))
 
 
 @dataclass(slots=True)
@@ -217,11 +217,11 @@ class _FormerContainer(_Former):
     new: Path
 
     @property
-    def renaming(self) -> Renaming:
+    def renaming(self) -> PathRenaming:
         if self.old[:-1] != self.new[:-1]:
-            return Renaming(self.new, self.old, NamePurpose.ROLLBACK)
+            return PathRenaming(self.new, self.old, NamePurpose.ROLLBACK)
         above = self.path()[:-1]  # others may have given names there
-        return Renaming((*above, self.new[-1]), (*above, self.old[-1]), NamePurpose.ROLLBACK)
+        return PathRenaming((*above, self.new[-1]), (*above, self.old[-1]), NamePurpose.ROLLBACK)
 
     @property
     def trees(self) -> Trees:
@@ -257,14 +257,14 @@ class _FormerContainer(_Former):
             above = containers.paths[self.kind, parent] if parent else ()
         await containers.rename(before, (*above, step.new[-1]), parent, _entry(self.row))
 
-    def given_back(self) -> GivenBack:
+    def restored(self) -> RestoredName:
         now = self.path()
         before = self.new if self.old[:-1] != self.new[:-1] else (*now[:-1], self.new[-1])
         below = self.names.containers.below(self.kind, self.row.target)
-        return GivenBack(CONTAINER_PART, self.kind, below, before, now)
+        return RestoredName(CONTAINER_PART, self.kind, below, before, now)
 
 
-def _reason(kept: Kept) -> str:
+def _reason(kept: RenameObstacle) -> str:
     """Why it keeps its name, for the report."""
     if kept.error is not None:
         return f"refused by the target: {kept.error.cause}"

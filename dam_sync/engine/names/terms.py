@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from dam_sync.engine.names.paths import Path
-from dam_sync.engine.names.registry import Creation, Made, NameRegistry, RenameEntry
+from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import TermIndex, normal, slim
 from dam_sync.model import journal_names
@@ -169,11 +169,11 @@ class TargetTerms(NameRegistry):
         new = [_creation(vocabulary, term) for term in terms]
         wanted = {one.entry: term for one, term in zip(new, terms, strict=True)}
 
-        async def call(left: Sequence[Creation]) -> list[Made]:
+        async def call(left: Sequence[NameCreation]) -> list[TargetRecord]:
             made = await self.target.ensure_terms(vocabulary, tuple(_below(known, wanted[one.entry]) for one in left))
-            return [Made(term.id, value_to_json(term)) for term in made]
+            return [TargetRecord(term.id, value_to_json(term)) for term in made]
 
-        def know(one: Creation, value: Json) -> None:
+        def know(one: NameCreation, value: Json) -> None:
             path, made = wanted[one.entry].path, term_from_json(value)
             known.add_created(path, made)
             created[vocabulary, path] = made
@@ -189,9 +189,9 @@ class TargetTerms(NameRegistry):
         sides = [value_to_json(term), value_to_json(renamed)]
         entry = entry or RenameEntry(names, term.id, {self.what: sides}, journal_names.of_terms(vocabulary))
 
-        async def call() -> Made:
+        async def call() -> TargetRecord:
             made = await self.target.rename_term(vocabulary, term, renamed)
-            return Made(made.id, value_to_json(made))
+            return TargetRecord(made.id, value_to_json(made))
 
         def told(value: Json) -> SharedPart:
             return SharedPart(vocabulary, (*term.path[:-1], term_from_json(value).label), value, before=term.path)
@@ -205,9 +205,9 @@ class TargetTerms(NameRegistry):
         return made
 
 
-def _creation(vocabulary: str, term: Term) -> Creation:
+def _creation(vocabulary: str, term: Term) -> NameCreation:
     path = _path_of(term)
-    return Creation(journal_names.term(vocabulary, path), SharedPart(vocabulary, path), value_to_json(term))
+    return NameCreation(journal_names.term(vocabulary, path), SharedPart(vocabulary, path), value_to_json(term))
 
 
 def _path_of(term: Term) -> tuple[str, ...]:

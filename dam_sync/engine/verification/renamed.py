@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare import Difference
-from dam_sync.engine.names.paths import Path, Renaming
+from dam_sync.engine.names.paths import Path, PathRenaming
 from dam_sync.engine.names.verdict import NamePurpose, NameVerdict
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
@@ -78,5 +78,5 @@ class Renamed:
 
 def _pattern(given: Path, wanted: Path, now: Path, *, renames: bool) -> str:
     """Others renamed it at the target; or the source has another name since, or one that the target has no call for."""
-    verdict = Renaming(given, wanted, NamePurpose.VERIFY).verdict(now)
+    verdict = PathRenaming(given, wanted, NamePurpose.VERIFY).verdict(now)
     return OTHER_NAME if verdict is NameVerdict.OURS or not renames else RENAMED

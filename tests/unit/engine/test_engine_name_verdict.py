@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dam_sync.engine.names.paths import Path, Renaming, Trees
+from dam_sync.engine.names.paths import Path, PathRenaming, Trees
 from dam_sync.engine.names.verdict import (
     NameAction,
     NameFacts,
@@ -78,7 +78,7 @@ PATHS = some.lists(NAMES, min_size=1, max_size=3).map(tuple)
 PLACES = some.dictionaries(PATHS, some.sampled_from("12345"), max_size=4)
 
 
-def steps(renaming: Renaming, now: Path, trees: Trees) -> tuple[Path, list[NameVerdict], bool]:
+def steps(renaming: PathRenaming, now: Path, trees: Trees) -> tuple[Path, list[NameVerdict], bool]:
     """Where it ends, whose names were changed, and whether it was moved: as a run does that nothing stops."""
     found, moved = list[NameVerdict](), False
     while not moved and (step := renaming.step(now, trees)) is not None:
@@ -102,7 +102,7 @@ def test_what_nobody_else_renamed_gets_the_wanted_path(
 ) -> None:
     """Unless a level above with the wanted name is where it is already."""
     trees = trees_of(places, lives)
-    now, verdicts, _ = steps(Renaming(old, new), old, trees)
+    now, verdicts, _ = steps(PathRenaming(old, new), old, trees)
     levels = zip(now, new, strict=True)
     others = [depth for depth, (has, wanted) in enumerate(levels, 1) if has != wanted]
     assert all(trees.stands(new[:depth]) == trees.at(now[:depth]) for depth in others)
@@ -114,7 +114,7 @@ def test_what_nobody_else_renamed_gets_the_wanted_path(
 def test_a_run_leaves_what_only_others_renamed(
     before: Path, now: Path, places: dict[Path, str], lives: set[Path]
 ) -> None:
-    assert steps(Renaming(before, before), now, trees_of(places, lives)) == (now, [], False)
+    assert steps(PathRenaming(before, before), now, trees_of(places, lives)) == (now, [], False)
 
 
 @given(PATHS, PATHS, PATHS, PLACES, some.sets(PATHS, max_size=4))
@@ -122,7 +122,7 @@ def test_no_name_of_others_is_changed_without_saying_so(
     before: Path, wanted: Path, now: Path, places: dict[Path, str], lives: set[Path]
 ) -> None:
     """A step that takes a name that no run gave is a conflict, in any case of letters."""
-    step = Renaming(before, wanted).step(now, trees_of(places, lives))
+    step = PathRenaming(before, wanted).step(now, trees_of(places, lives))
     if step is not None and not step.moved and len(now) == len(before):
         given_by_runs = now[step.depth - 1].casefold() == before[step.depth - 1].casefold()
         assert step.verdict is (OURS if given_by_runs else BOTH)
@@ -134,12 +134,12 @@ def test_no_name_of_others_is_changed_without_saying_so(
 def test_a_repair_gives_every_level_its_name_back(
     before: Path, wanted: Path, now: Path, places: dict[Path, str]
 ) -> None:
-    assert steps(Renaming(before, wanted, REPAIR), now, trees_of(places, set()))[0] == wanted
+    assert steps(PathRenaming(before, wanted, REPAIR), now, trees_of(places, set()))[0] == wanted
 
 
 @given(PATHS, NAMES, PLACES)
 def test_a_rollback_of_a_rename_is_the_rename_back(old: Path, name: str, places: dict[Path, str]) -> None:
     new, trees = (*old[:-1], name), trees_of(places, set())
-    now, *_ = steps(Renaming(old, new), old, trees)
+    now, *_ = steps(PathRenaming(old, new), old, trees)
     assert now == new
-    assert steps(Renaming(new, old, ROLLBACK), now, trees)[0] == old
+    assert steps(PathRenaming(new, old, ROLLBACK), now, trees)[0] == old
