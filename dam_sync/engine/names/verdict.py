@@ -39,8 +39,8 @@ class NamePurpose(Enum):
 
 
 class NameAction(Enum):
-    """LEAVE: nothing is to be done. RENAME: it gets the wanted name. STAND: the name that it has stands permanently,
-    and is recorded. OPEN: that name stands until somebody decides, and is reported. TELL: it keeps its name, and that is
+    """LEAVE: nothing is to be done. RENAME: it gets the wanted name. STAND: the name that it has stands permanently and
+    is recorded. OPEN: that name stands until somebody decides, and is reported. TELL: it keeps its name, and that is
     reported."""
 
     LEAVE = auto()
