@@ -59,14 +59,19 @@ class RestoredName:
         deeper = len(path) - len(self.now)
         name, wanted, origin = (self._at(each, deeper) for each in (row.name, row.wanted, row.origin))
         if self.before[:-1] != self.now[:-1]:
-            wanted = (*self.now, *row.wanted[len(row.wanted) - deeper :])
-        elif fold("".join(row.origin[-deeper - 1 :][:1])) != fold(self.before[-1]):
+            wanted, origin = (*self.now, *row.wanted[len(row.wanted) - deeper :]), row.origin
+        elif not self._is_called(row.origin, deeper):
             origin = row.origin
         old, new = self.id
         if old == new or row.target != old:
             return replace(row, origin=origin, wanted=wanted, name=path if row.part == CONTAINER else name, run=0)
         former = (*(each for each in row.former if each != new), old)
         return replace(row, origin=origin, wanted=wanted, name=name, target=new, former=former, run=0)
+
+    def _is_called(self, path: Path, deeper: int) -> bool:
+        """Whether a path of the source has the other name at the level of this one."""
+        level = len(path) - deeper - 1
+        return level >= 0 and fold(path[level]) == fold(self.before[-1])
 
     def _at(self, path: Path, deeper: int) -> Path:
         """The path with its name at the level of this one, which has so many levels below it there."""

@@ -11,7 +11,9 @@ from dam_sync.mapping.vocabulary import fold, normal
 
 Path: TypeAlias = tuple[str, ...]
 Holds: TypeAlias = Callable[[Path], bool]
-Finds: TypeAlias = Callable[[Path], str]
+Key: TypeAlias = str | Path
+"""What tells one from another: its id, or its path if it has none; empty if there is nothing."""
+Finds: TypeAlias = Callable[[Path], Key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """What both trees have. stands: the id of what stands at the target for a path of the source; at: the id of what is
-    at a path of the target; "" for none. lives: whether the source has something at a path."""
+    """What both trees have. stands: what stands at the target for a path of the source; at: what is at a path of the
+    target. lives: whether the source has something at a path."""
 
     stands: Finds
     at: Finds

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees, alike, given_by_runs
+from dam_sync.engine.names.paths import Key, Level, Path, PathRenaming, Trees, alike, given_by_runs
 from dam_sync.engine.names.rename import RenameObstacle, follow
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TargetTerms
@@ -219,7 +219,7 @@ class _StandingTerm:
 
     @property
     def trees(self) -> Trees:
-        stands = partial(_standing_at, self.needed.index)
+        stands = partial(key_at, self.needed.index)
         return Trees(stands, stands, partial(self.names.lives, self.needed.met.rule.source))
 
     @property
@@ -293,9 +293,10 @@ def _path_of(term: Term) -> Path:
     return tuple(map(normal, term.path)) or (normal(term.label),)
 
 
-def _standing_at(index: TermIndex, path: Path) -> str:
+def key_at(index: TermIndex, path: Path) -> Key:
+    """What tells the term at this path from others."""
     found = index.by_path(path)
-    return (found.id or path_text(found) or found.label) if found is not None else ""
+    return (found.id or found.path or (found.label,)) if found is not None else ""
 
 
 def _digest(met: MetTerm, context: RunContext) -> str:

@@ -14,10 +14,11 @@ from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.names.recalled_terms import forget_terms
 from dam_sync.engine.names.registry import RenameEntry, TargetChanged
 from dam_sync.engine.names.rename import Named, RenameObstacle, give_name
+from dam_sync.engine.names.renamed_terms import key_at
 from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.engine.names.verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.mapping.vocabulary import TermIndex, normal, path_text
+from dam_sync.mapping.vocabulary import normal
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
@@ -171,14 +172,14 @@ class _FormerTerm(_Former):
 
     @property
     def trees(self) -> Trees:
-        at = partial(_id_at, (self.names.terms.index or {})[self.vocabulary])
+        at = partial(key_at, (self.names.terms.index or {})[self.vocabulary])
         return Trees(at, at, lambda _: True)
 
     def path(self) -> Path:
         return self.now.path or (self.now.label,)
 
     def is_taken(self, step: Level) -> bool:
-        return self.trees.at(step.new) not in ("", self.now.id or path_text(self.now))
+        return self.trees.at(step.new) not in ("", self.now.id or self.path())
 
     async def is_used(self) -> bool:
         return await self.names.context.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
@@ -253,7 +254,7 @@ class _FormerContainer(_Former):
         before, parent = Placement(self.kind, containers.paths[key], self.row.target), None
         above = before.path[:-1]
         if step.moved:
-            parent = self.trees.at(step.new[:-1]) if len(step.new) > 1 else ""
+            parent = containers.found(self.kind, step.new[:-1]) if len(step.new) > 1 else ""
             above = containers.paths[self.kind, parent] if parent else ()
         await containers.rename(before, (*above, step.new[-1]), parent, _entry(self.row))
 
@@ -269,11 +270,6 @@ def _reason(kept: RenameObstacle) -> str:
     if kept.error is not None:
         return f"refused by the target: {kept.error.cause}"
     return REASONS.get(kept.why, UNABLE)
-
-
-def _id_at(index: TermIndex, path: Path) -> str:
-    found = index.by_path(path)
-    return (found.id or path_text(found)) if found is not None else ""
 
 
 def _entry(row: LedgerRow) -> RenameEntry:

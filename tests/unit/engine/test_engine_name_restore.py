@@ -145,6 +145,15 @@ async def test_runs_gave_a_container_its_former_name_then_and_all_below_it(store
     assert [row.run for row in rows.values()] == [0, 0, 2]
 
 
+async def test_runs_gave_a_container_its_former_parent_then(store: SqlStore) -> None:
+    there = {"c0": ("Old",), "c3": ("New",), "c1": ("New", "Press"), "c2": ("New", "Press", "2024")}
+    known = [folder_known("a", "c1", "New/Press"), folder_known("b", "c2", "New/Press/2024")]
+    undoing = Rollback(store, Target(there), folder_row("Old/Press", "New/Press"), known)
+    rows = {row.source: row for row in await undoing.undo()}
+    for source, path in (("a", ("Old", "Press")), ("b", ("Old", "Press", "2024"))):
+        assert (rows[source].name, rows[source].wanted, rows[source].run) == (path, path, 0)
+
+
 @pytest.mark.parametrize(
     ("row", "there", "calls", "reason"),
     [
