@@ -75,7 +75,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         stack.push_async_callback(store.close)
         candidates = Candidates(folder / "candidates.db")
         stack.callback(candidates.close)
-        context = run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
+        context = await run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
         await refuse_before_run(context, adopting=True)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)

@@ -18,6 +18,7 @@ from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.decide import Policy
 from dam_sync.engine.dry_run import DryTarget
 from dam_sync.engine.guards.one_library import refuse_one_library
+from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.pulls import Pulls
 from dam_sync.engine.run_context import Contents, Deadline, RunContext
 from dam_sync.http.rates.shared import CredentialRate, JobRates
@@ -309,9 +310,12 @@ def _rates_of(side: Service, role: str, rates: JobRates | None) -> RateStatus:
     return RateStatus(side.measured_pace.pace.per_second, side.limits.pace.per_second, today)
 
 
-def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: RunOptions) -> RunContext:
-    """The context that the engine works with."""
-    job = opened.job
+async def run_context_of(
+    opened: ConnectedJob, store: SqlStore, run: Run, options: RunOptions, *, stores_names: bool = True
+) -> RunContext:
+    """The context that the engine works with. stores_names: whether what is learnt of names is kept in the state; not
+    in a dry run."""
+    job, dry = opened.job, isinstance(opened.target, DryTarget)
     return RunContext(
         job=job.name,
         source=opened.source,
@@ -338,10 +342,11 @@ def run_context_of(opened: ConnectedJob, store: SqlStore, run: Run, options: Run
         target_contents=_contents(opened, opened.target, 0, options),
         pulls=pulls_of(job, opened.source, opened.target),
         run=run,
+        counterparts=await Counterparts.load(store, dry=dry or not stores_names, shared=opened.shared),
         on_server=job.state_on_server,
         source_scope=scope_of(job.source),
-        dry=isinstance(opened.target, DryTarget),
-        moving=PLANNING if isinstance(opened.target, DryTarget) else MOVING,
+        dry=dry,
+        moving=PLANNING if dry else MOVING,
         alike=job.source.kind == job.target.kind,
         options=options,
         repair=options.repair,

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dam_sync.api.atomic_io import scratch_dir
 from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
+from dam_sync.engine.names.restore import NameRestorer
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.undo.asset import AssetUndoer
 from dam_sync.model import journal_names
@@ -24,11 +25,14 @@ SHOWN = "the rollback of run {} had begun to show asset {} to more people again,
 async def settle_given_up(context: RunContext) -> None:
     """An asset whose earlier values a rollback had begun to return gets all of them, and is read again: the state would
     have those of the run that was to be undone, and the run nothing to write. One that it moved to the trash has no
-    link any more. Safe to repeat."""
+    link any more. Names that it had begun to give back are given back. Safe to repeat."""
     for run, targets in (await context.store.begun_undos()).items():
         async with listed_writes(context.store, run) as listed:
             await _return_begun(context, listed, targets)
     await settle_begun_removals(context)
+    for run in await context.store.begun_renames():
+        async with listed_writes(context.store, run) as listed:
+            await NameRestorer(context, listed).complete_begun()
 
 
 async def _return_begun(context: RunContext, listed: UndoList, targets: frozenset[str]) -> None:

@@ -70,7 +70,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         store = await SqlStore.open(folder / "state.db", options.clock, storage=options.storage)
         stack.push_async_callback(store.close)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
-        context = run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
+        context = await run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
         await refuse_other_services(context)
         found = stack.enter_context(closing(RedirectList(folder / "links.db")))
         report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.tallies.accepted))

@@ -79,7 +79,7 @@ class _Undoing:
 
     async def preview(self, listed: UndoList) -> RollbackReport:
         """What would be undone, by the state alone."""
-        self.context = run_context_of(self.opened, self.store, await self._begin(), self.options)
+        self.context = await run_context_of(self.opened, self.store, await self._begin(), self.options)
         undoing = self._rollback(listed, await self._is_whole())
         self.linked = await self.store.link_count()
         await undoing.survey()
@@ -88,7 +88,7 @@ class _Undoing:
     async def execute(self, listed: UndoList) -> RollbackReport:
         """Undo the run, unless there is nothing left of it."""
         run = await self._begin()
-        self.context = context = run_context_of(self.opened, self.store, run, self.options)
+        self.context = context = await run_context_of(self.opened, self.store, run, self.options)
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await sleep_for(self.options.clock, RESUME_PAUSE, "calls of the stopped process to be counted no more")

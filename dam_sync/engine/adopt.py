@@ -25,6 +25,8 @@ from dam_sync.engine.files import pair_files
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
+from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
+from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.originals import kept_file, kept_of_original, unmade
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.read.facts import differing
@@ -33,8 +35,6 @@ from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, ver
 from dam_sync.engine.run import list_everything, move
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
-from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.engine.three_way import overlay
 from dam_sync.engine.worker import Worker
 from dam_sync.mapping.compile import marker_value
@@ -258,6 +258,7 @@ class MatchingWorker(Worker):
         """Paths at which the target asset differs from the draft and does not keep what it has. The name of an asset
         without a file is not compared: some services invent one."""
         context, stands = self.context, overlay(draft, link.kept)
+        actual = context.counterparts.as_known(actual, context.target_schema)
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
         found = [one for one in differing(context, placed, open_to) if not one.extra]

@@ -375,7 +375,7 @@ class TargetWriter:
         if not may_overwrite(action.patch, bool(action.versions), context.target_schema):
             return Settlement(action.patch)
         actual = await context.target.fetch(AssetId(link.target))
-        actual = context.counterparts.as_known(actual, context.target_schema)
+        actual = context.counterparts.as_known(actual, context.target_schema, item.drafted.draft)
         if item.restores:  # a plan still finds it in the trash
             actual = replace(actual, status=link.draft["status"], substatus="")
         elif actual.status == TRASH:

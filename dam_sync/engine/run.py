@@ -21,20 +21,19 @@ from dam_sync.engine.guards.mass_deletion import (
     refuse_incredible_listing,
     refuse_mass_removal,
 )
-from dam_sync.engine.known_terms import keep_terms, terms_of
+from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
+from dam_sync.engine.names.recalled_terms import keep_terms, terms_of
 from dam_sync.engine.pipeline import Pipeline
 from dam_sync.engine.probation import watch_probation
 from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads
 from dam_sync.engine.removals.assets import find_deletions, remove_deleted
 from dam_sync.engine.removals.members import keep_members
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.repair import TARGET
 from dam_sync.engine.retrying import retry_parked
 from dam_sync.engine.rotation import advance, rotation_of, with_rotation
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import listed_all, write_memberships, write_relations
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.engine.unlisted import read_unlisted, refuse_lost_memberships
 from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.worker import Worker
@@ -88,7 +87,6 @@ async def _phases(context: RunContext) -> None:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
     context.rotation = await rotation_of(context)
-    context.counterparts = await Counterparts.load(context.store, dry=context.dry, shared=context.shared)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
     await retry_exposed(context)

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from dam_sync.engine.decide import REPAIR, Policy
+from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.planned import PlannedWork
 from dam_sync.engine.pulls import Pulls
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.value_samples import ValueSamples
 from dam_sync.engine.waves import WaveRun
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
@@ -96,6 +96,7 @@ class RunContext:
     target_contents: Contents
     pulls: Pulls
     run: Run
+    counterparts: Counterparts  # by what names terms and containers go now: without them nothing can be compared
     on_server: bool = False  # the state, also where a dry run works on a copy in a file
     source_scope: str = ""  # a digest of what the job lists at the source
     dry: bool = False  # the target only simulates writes
@@ -110,7 +111,6 @@ class RunContext:
     samples: ValueSamples = field(default_factory=ValueSamples)
     corrected: bool | None = None  # whether people gave values; None: not asked yet
     planned: PlannedWork | None = None  # the plan that this run follows
-    counterparts: Counterparts = field(default_factory=Counterparts)
     shared: SharedTarget = UNSHARED  # with other processes that write into the target
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
     due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit

@@ -16,18 +16,19 @@ from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.way_back import WayBack, came_back
+from dam_sync.engine.names.containers import CONTAINERS, Known, TargetContainers
+from dam_sync.engine.names.registry import TargetChanged
+from dam_sync.engine.names.renamed_containers import ContainerRenames
+from dam_sync.engine.names.renamed_terms import TermRenames
+from dam_sync.engine.names.source_terms import SourceTerms
+from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.originals import as_adopted
 from dam_sync.engine.probation import removed_before
 from dam_sync.engine.recovery.partial_creates import trash_partial_create
 from dam_sync.engine.removals.parts import version_key
 from dam_sync.engine.removals.trash import TargetTrash
-from dam_sync.engine.renames.containers import ContainerRenames
-from dam_sync.engine.renames.terms import TermRenames
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.target_containers import CONTAINERS, Known, TargetContainers
-from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.crosswalk import Drafted, TermKey
 from dam_sync.mapping.selection import SelectionVerdict

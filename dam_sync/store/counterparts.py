@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.rows import Counterpart
@@ -27,13 +27,17 @@ class CounterpartRepository(Repository):
 
     async def keep_counterparts(self, rows: Sequence[Counterpart]) -> None:
         """Store some, replacing what was known of them. Safe to repeat."""
-        values = [asdict(row) | {name: to_text(list(getattr(row, name))) for name in _LISTS} for row in rows]
-        if not values:
-            return
+        if rows:
+            await self._write(lambda c: write_counterparts(c, rows))
+
+
+def write_counterparts(c: Connection, rows: Sequence[Counterpart]) -> None:
+    """Store some, within a transaction."""
+    values = [asdict(row) | {name: to_text(list(getattr(row, name))) for name in _LISTS} for row in rows]
+    if values:
         added = upsert(COUNTERPART)
         new = {name: added.excluded[name] for name in values[0] if name not in _KEY}
-        statement = added.on_conflict_do_update(index_elements=_KEY, set_=new)
-        await self._write(lambda c: c.execute(statement, values) and None)
+        c.execute(added.on_conflict_do_update(index_elements=_KEY, set_=new), values)
 
 
 def _row(row: Any) -> Counterpart:

@@ -11,13 +11,14 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.store.base import Repository, from_text, pieces, to_text
+from dam_sync.store.counterparts import write_counterparts
 from dam_sync.store.deletions import drop_trashed, move_to_trashed
 from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import recount_rows
-from dam_sync.store.rows import READ_AGAIN, LedgerRow, LinkRow
+from dam_sync.store.rows import READ_AGAIN, Counterpart, LedgerRow, LinkRow
 from dam_sync.store.runs import RUN_SCOPE, UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
@@ -26,6 +27,7 @@ UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
 _AFTER_ASSETS = f"{ASSET_SCOPE[:-1]};"  # a semicolon is right behind a colon
 _REMOVING = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
+_USERS = 20  # assets that are read again because of one name; the first may have left the source, or have it no more
 _AGAIN: dict[str, Any] = {
     **{"state": "pending", "action": "", "due": "", "holder": "", "attempt": 0, "again": False, "deleted": False},
     **{"cause": "", "operation": "", "message": "", "hint": "", "losses": "null", "evidence": "", "payload": None},
@@ -38,7 +40,7 @@ class Undone:
     """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
     undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
     as it is. again: the next run reads the asset. left: what stays of it anyway, and why. accepted: exposure rules by
-    which more people see it again."""
+    which more people see it again. names: of terms or containers that have their former name again."""
 
     source: str
     target: str
@@ -49,6 +51,7 @@ class Undone:
     again: bool = False
     left: Sequence[tuple[str, str]] = ()
     accepted: Sequence[str] = ()
+    names: Sequence[Counterpart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,9 @@ class UndoRepository(Repository):
                 name, by = journal_names.UNDONE, self._database.run
                 append(c, LedgerRow(0, by, name, row.source, row.target, detail, now))
             c.execute(delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, row.target)))
+            write_counterparts(c, row.names)
+            for source in _users_of(c, row.names):
+                _read_again(c, source, self._database.run)
             if row.source:
                 _put_link(c, row, run, now)
                 _unplace(c, row)
@@ -223,6 +229,13 @@ class UndoRepository(Repository):
 
         return await self._read(job)
 
+    async def begun_renames(self) -> list[int]:
+        """Runs of which a rollback began to give back the names of terms or containers, and was not completed."""
+        renames = JOURNAL.c.name.startswith(journal_names.undo("rename_"), autoescape=True)
+        chosen = select(JOURNAL.c.scope).where(_OF_ROLLBACKS, renames).distinct()
+        scopes = await self._read(lambda c: c.execute(chosen).scalars().all())
+        return sorted(int(scope.removeprefix(UNDO_SCOPE)) for scope in scopes)
+
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))
@@ -258,6 +271,15 @@ def _unplace(c: Connection, row: Undone) -> None:
     for piece in pieces([place.id for place in row.unplaced]):
         spots = select(CONTAINER.c.id).where(CONTAINER.c.container.in_(piece))
         c.execute(delete(PLACEMENT).where(PLACEMENT.c.asset == row.target, PLACEMENT.c.spot.in_(spots)))
+
+
+def _users_of(c: Connection, names: Sequence[Counterpart]) -> list[str]:
+    """Some assets with these terms or containers: a run looks at a name once it reads an asset that has it."""
+    users: dict[str, None] = {}
+    for target in dict.fromkeys(row.target for row in names if row.target):
+        having = LINK.c.draft.contains(to_text(target), autoescape=True)
+        users |= dict.fromkeys(c.execute(select(LINK.c.source).where(having).limit(_USERS)).scalars())
+    return list(users)
 
 
 def _read_again(c: Connection, source: str, run: int) -> None:

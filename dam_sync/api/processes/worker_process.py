@@ -21,7 +21,6 @@ from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Order, Spent
 from dam_sync.engine.asset_writers import OwnWriter
 from dam_sync.engine.planned import PlannedWork
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.stages import DraftedAsset
 from dam_sync.model.asset import Draft
@@ -90,10 +89,9 @@ async def open_worker(settings: RunSettings) -> WorkerOfRun:
         if opened.crosswalk.digest != settings.mapping:
             hint = "the job file, its mapping and its tables must be the same on every host"
             raise ConfigError("the mapping of a worker is not that of the coordinator", hint=hint)
-        context = run_context_of(opened, store, settings.run, options)
+        context = await run_context_of(opened, store, settings.run, options, stores_names=False)
         context.repair, context.rotation = settings.repair, settings.rotation
         context.planned = settings.planned and replace(settings.planned, store=store)
-        context.counterparts = await Counterparts.load(store, dry=True)
         seal = LinkSeal(await source_secret(job, options), settings.run.owner)
         process = WorkerProcess(socket.gethostname(), os.getpid(), place)
         return WorkerOfRun(context, seal, process, stack.pop_all(), seen)

@@ -13,8 +13,8 @@ from datetime import datetime
 from dam_sync.engine.differences import Difference, is_seen_by_nobody
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
+from dam_sync.engine.names.containers import Known
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.target_containers import Known
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, Rights, digest_of
 from dam_sync.model.audience import Audience

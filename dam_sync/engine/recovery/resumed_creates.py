@@ -114,7 +114,8 @@ class ResumedCreate:
         except NotFound:
             return None
         if actual.status != TRASH:
-            return without_arrival(actual)
+            known, schema = self.context.counterparts, self.context.target_schema
+            return without_arrival(known.as_known(actual, schema, draft))
         marker = draft.marker  # taken from a partial create that a run trashes
         marked = marker is not None and actual.fields.get(marker.field) == marker.value
         if marked and not await self._was_trashed(asset, made):

@@ -16,6 +16,7 @@ import structlog
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.names.restore import NameRestorer
 from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.recovery.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.engine.removals.members import read_members
@@ -24,7 +25,6 @@ from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.second_pass import place_recorded
 from dam_sync.engine.undo.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
 from dam_sync.engine.undo.decide import MADE_REASONS, NO_RELATE, NO_UNRELATE
-from dam_sync.engine.undo.names import NameUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
@@ -66,7 +66,7 @@ class Rollback:
         for members in self.listed.members(self._members_at_once):
             moved, _ = await self._movable(members)
             self.counts[PLACED] += len(moved)
-        names = NameUndoer(self.context, self.listed)
+        names = NameRestorer(self.context, self.listed)
         for row in self.listed.renames():
             found = names.prevented(row)
             self.counts[RENAMED] += found is None
@@ -111,7 +111,7 @@ class Rollback:
             await self._relation(row)
         for members in self.listed.members(self._members_at_once):
             await self._members(members)
-        names = NameUndoer(self.context, self.listed)
+        names = NameRestorer(self.context, self.listed)
         for row in self.listed.renames():
             self.counts[RENAMED] += await names.undo(row)
             self._refuse_stopped()

@@ -19,7 +19,7 @@ class Pattern(StrEnum):
     ADDED = "added"
     OTHER = "other value"
     RENAMED = "renamed at the target"
-    OTHER_NAME = "other name at the target"  # of what the target cannot rename: the source may have renamed it
+    OTHER_NAME = "other name at the target"  # which the source gave it since, or the target cannot give it
     OTHER_BYTES = "other bytes"
     OTHER_ORDER = "other order of versions"
     NOT_COMPARED = "could not be compared"  # of files that were replaced each time while they were read

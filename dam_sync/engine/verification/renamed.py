@@ -3,17 +3,19 @@ by others, or kept under the old name by a target that cannot rename them. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.differences import Difference
+from dam_sync.engine.names.paths import Path, PathRenaming
+from dam_sync.engine.names.verdict import NamePurpose, NameVerdict
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.values import Term
-from dam_sync.store.rows import CONTAINER, TERM
+from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +33,50 @@ class Renamed:
         if not self.context.counterparts.rows:
             return draft, []
         found = list[Difference]()
-        places = dict(self._places(draft.placements))
-        for one, now in sorted(places.items(), key=str):
+        places = {place: (now, pattern) for place, now, pattern in self._places(draft.placements)}
+        for one, (now, pattern) in sorted(places.items(), key=str):
             texts = [f"{each.kind}:{each.text}" for each in (one, now)]
-            renames = now.kind in self.context.target.capabilities.renames
-            found.append(Difference("placements", texts[0], texts[1], pattern=RENAMED if renames else OTHER_NAME))
+            found.append(Difference("placements", texts[0], texts[1], pattern=pattern))
         fields = dict(draft.fields)
         for (key, position), (vocabulary, path) in drafted.unmade.items():
-            term = self._standing(key, vocabulary, path)
-            if term is not None:
+            term, row = self._standing(key, vocabulary, path)
+            if term is not None and row is not None:
                 value = fields[key]
                 fields[key] = (*value[:position], term, *value[position + 1 :]) if isinstance(value, tuple) else term
-                if (term.path or (term.label,)) != tuple(path):  # a tree may be listed without its lower levels
-                    found.append(Difference(f"fields.{key}", path[-1], term.label, pattern=RENAMED))
-        placements = frozenset(places.get(place, place) for place in draft.placements)
+                has = term.path or (term.label,)
+                if has != tuple(path):  # a tree may be listed without its lower levels
+                    pattern = _pattern(row.wanted, tuple(path), has, renames=True)
+                    found.append(Difference(f"fields.{key}", path[-1], term.label, pattern=pattern))
+        placements = frozenset(places[place][0] if place in places else place for place in draft.placements)
         return replace(draft, placements=placements, fields=fields), found
 
-    def _places(self, wanted: frozenset[Placement]) -> Iterator[tuple[Placement, Placement]]:
+    def _places(self, wanted: frozenset[Placement]) -> Iterator[tuple[Placement, Placement, str]]:
+        """Containers of the draft that have another name at the target, that one, and whose doing it is."""
         known, naming, there = self.context.counterparts, self.context.target_schema.naming, self.actual.placements
         named = {(place.kind, place.id): place if naming is None else naming.place(place) for place in there}
         missing = wanted - frozenset(named.values())
         for origin in self.asset.placements if missing else ():
             row = known.of(CONTAINER, origin.kind, origin.id)
             now = named.get((row.place, row.target)) if row is not None else None
-            if now is not None:
-                yield from ((place, now) for place in self.context.crosswalk.placed(origin) if place in missing)
+            if row is not None and now is not None:
+                renames = now.kind in self.context.target.capabilities.renames
+                for place in self.context.crosswalk.placed(origin):
+                    if place in missing:
+                        given = row.wanted if naming is None else naming.path(row.wanted)
+                        yield place, now, _pattern(given, place.path, now.path, renames=renames)
 
-    def _standing(self, key: str, vocabulary: str, path: Sequence[str]) -> Term | None:
-        """What stands for a term of this path in a field of the asset at the target."""
+    def _standing(self, key: str, vocabulary: str, path: Path) -> tuple[Term | None, Counterpart | None]:
+        """What stands for a term of this path in a field of the asset at the target, and what is known of it."""
         value = self.actual.fields.get(key, ())
         there = {each.id: each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Term)}
         for met in self.terms[vocabulary].sources(tuple(path)):
             row = self.context.counterparts.of(TERM, met.rule.name, met.source)
             if row is not None and row.target in there:
-                return there[row.target]
-        return None
+                return there[row.target], row
+        return None, None
+
+
+def _pattern(given: Path, wanted: Path, now: Path, *, renames: bool) -> str:
+    """Others renamed it at the target; or the source has another name since, or one that the target has no call for."""
+    verdict = PathRenaming(given, wanted, NamePurpose.VERIFY).verdict(now)
+    return OTHER_NAME if verdict is NameVerdict.OURS or not renames else RENAMED

@@ -22,14 +22,13 @@ from dam_sync.engine.filenames import names_beside
 from dam_sync.engine.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
+from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.read.facts import differing
 from dam_sync.engine.relations import compare_relations, hides_relations
 from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
-from dam_sync.engine.renames.counterparts import Counterparts
 from dam_sync.engine.repair import TARGET, UNSURE
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.source_terms import SourceTerms
 from dam_sync.engine.three_way import kept_values, overlay
 from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
 from dam_sync.engine.verification.overwritten import find_causes
@@ -114,7 +113,6 @@ class Verifier:
     async def run(self) -> Verdict:
         """Count, compare, and look for what either side lacks."""
         context = self.context
-        context.counterparts = await Counterparts.load(context.store, dry=True)
         await self._look_for_removed()
         moved = await context.store.anything_moved()
         context.progress.phase = COMPARING if moved else NOTHING_MOVED

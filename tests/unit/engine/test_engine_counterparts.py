@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.known_terms import unmixed
-from dam_sync.engine.renames.counterparts import Counterparts
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.recalled_terms import unmixed
 from dam_sync.mapping.vocabulary import recall_key
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.clock import SystemClock

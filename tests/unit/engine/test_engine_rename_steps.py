@@ -6,13 +6,14 @@ from collections.abc import Collection
 
 import pytest
 
-from dam_sync.engine.renames.paths import Level, Names, Path, Trees
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.names.verdict import NameVerdict
 from dam_sync.model.asset import with_new_top
 
 
 def way(old: str, new: str, there: Collection[str] = (), alive: Collection[str] = ()) -> list[str]:
     """The steps, one after another, `>>` for a move."""
-    at, names, steps = path(old), Names(path(old), path(new)), list[str]()
+    at, names, steps = path(old), PathRenaming(path(old), path(new)), list[str]()
     trees = Trees(lambda one: text(one) if text(one) in there else "", text, lambda one: text(one) in alive)
     while step := names.step(at, trees):
         steps.append(f"{text(at[: step.depth])} {'>>' if step.moved else '>'} {text(step.new)}")
@@ -65,22 +66,22 @@ def test_a_level_that_exists_under_its_old_or_new_name(
     [
         ("A/x", "A/y", "A/x", Level(2, ("A", "y"))),
         ("A/x", "A/y", "B/x", Level(2, ("A", "y"))),
-        ("A/x", "A/y", "A/z", Level(2, ("A", "y"), theirs=True)),
+        ("A/x", "A/y", "A/z", Level(2, ("A", "y"), verdict=NameVerdict.BOTH)),
         ("A/x", "A/y", "A/y", None),
         ("A/x", "B/x", "A/x", Level(1, ("B",))),
-        ("A/x", "B/x", "C/x", Level(1, ("B",), theirs=True)),
+        ("A/x", "B/x", "C/x", Level(1, ("B",), verdict=NameVerdict.BOTH)),
         ("A/x", "B/x", "B/x", None),
         ("A/x", "A/x", "C/z", None),
         ("A/x", "x", "A/x", Level(2, ("x",), moved=True)),
-        ("A/x", "x", "A/z", Level(2, ("x",), moved=True, theirs=True)),
-        ("A/x", "B/x", "x", Level(1, ("B", "x"), moved=True, theirs=True)),
+        ("A/x", "x", "A/z", Level(2, ("x",), moved=True, verdict=NameVerdict.BOTH)),
+        ("A/x", "B/x", "x", Level(1, ("B", "x"), moved=True, verdict=NameVerdict.BOTH)),
         ("A/x", "A/y", "x", Level(1, ("A", "y"))),
         ("A/x", "A/x", "x", None),
     ],
 )
 def test_a_name_is_of_others_if_no_run_gave_it(given: str, wanted: str, now: str, step: Level | None) -> None:
     trees = Trees(lambda _: "", text, lambda _: False)
-    assert Names(path(given), path(wanted)).step(path(now), trees) == step
+    assert PathRenaming(path(given), path(wanted)).step(path(now), trees) == step
 
 
 @pytest.mark.parametrize(
@@ -96,4 +97,4 @@ def test_a_level_above_that_exists_or_is_in_use_was_left(
     there: dict[str, str], alive: Collection[str], step: Level | None
 ) -> None:
     trees = Trees(lambda one: there.get(text(one), ""), text, lambda one: text(one) in alive)
-    assert Names(path("A/x"), path("B/x")).step(path("A/x"), trees) == step
+    assert PathRenaming(path("A/x"), path("B/x")).step(path("A/x"), trees) == step

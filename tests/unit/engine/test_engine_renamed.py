@@ -21,17 +21,22 @@ ORIGIN, WANTED = Term("France", "s1/s2", ("Europe", "France")), ("Europe", "Fran
 
 
 @pytest.mark.parametrize(
-    ("held", "patterns"),
+    ("held", "given", "patterns"),
     [
-        (Term("France", "t1/t2", WANTED), []),
-        (Term("France", "t1/t2", ("EUROPE", "France")), [RENAMED]),
-        (Term("Frankreich", "t1/t2", ("Europe", "Frankreich")), [RENAMED]),
+        (Term("France", "t1/t2", WANTED), WANTED, []),
+        (Term("France", "t1/t2", ("EUROPE", "France")), WANTED, [RENAMED]),
+        (Term("Frankreich", "t1/t2", ("Europe", "Frankreich")), WANTED, [RENAMED]),
+        (Term("Gaul", "t1/t2", ("Europe", "Gaul")), ("Europe", "Gaul"), [OTHER_NAME]),
+        (Term("Frankreich", "t1/t2", ("Europe", "Frankreich")), ("Europe", "Gaul"), [RENAMED]),
     ],
 )
-def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(held: Term, patterns: list[str]) -> None:
+def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(
+    held: Term, given: tuple[str, ...], patterns: list[str]
+) -> None:
+    """By others; a name that runs gave is another one since the source was renamed."""
     index = TermIndex()
     index.promised[WANTED] = {recall_key(RULE.name, ORIGIN): MetTerm(RULE, ORIGIN.id, WANTED)}
-    row = SimpleNamespace(target="t1/t2")
+    row = SimpleNamespace(target="t1/t2", wanted=given)
     known = {(TERM, RULE.name, ORIGIN.id): row}
     counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
     context: Any = SimpleNamespace(counterparts=counterparts, target_schema=Schema({}))
@@ -44,12 +49,17 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(held: T
     assert (draft.fields["region"], [each.pattern for each in found]) == (held, patterns)
 
 
-@pytest.mark.parametrize(("renames", "pattern"), [({"section"}, RENAMED), (set(), OTHER_NAME)])
-def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(renames: set[str], pattern: str) -> None:
+@pytest.mark.parametrize(
+    ("renames", "given", "pattern"),
+    [({"section"}, "New", RENAMED), (set(), "New", OTHER_NAME), ({"section"}, "Old", OTHER_NAME)],
+)
+def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(
+    renames: set[str], given: str, pattern: str
+) -> None:
     """The name at the source may have changed since, and the target has no call to follow it."""
     origin, wanted = Placement("category", ("New",), "s1"), Placement("section", ("New",))
     held = Placement("section", ("Old",), "t1")
-    known = {(CONTAINER, "category", "s1"): SimpleNamespace(place="section", target="t1")}
+    known = {(CONTAINER, "category", "s1"): SimpleNamespace(place="section", target="t1", wanted=(given,))}
     counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
     able = SimpleNamespace(renames=renames)
     context: Any = SimpleNamespace(

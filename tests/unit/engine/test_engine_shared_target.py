@@ -8,9 +8,10 @@ from contextlib import suppress
 
 import pytest
 
-from dam_sync.engine.renames.counterparts import Counterparts
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
-from dam_sync.engine.taxonomy import TERMS, TargetChanged, TargetTerms
+from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.registry import TargetChanged
+from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.model.asset import Placement
 from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
@@ -153,7 +154,7 @@ async def test_a_rename_is_followed() -> None:
     assert nature is not None
     await one.terms.rename("tree", nature, Term("Wild", path=("Wild",)))
     press = one.containers.found("folder", ("Press",))
-    await one.containers.rename("folder", press, ("Press",), ("News",))
+    await one.containers.rename(Placement("folder", ("Press",), press), ("News",))
     with pytest.raises(TargetChanged):
         await two.terms.ensure([("tree", Term("Lake", path=("Lake",)))])
     index = (await two.terms.known())["tree"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import cast
 
-from dam_sync.engine.source_terms import SourceTerms
+from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.service import Service

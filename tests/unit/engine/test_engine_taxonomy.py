@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from dam_sync.engine.target_containers import TargetContainers
-from dam_sync.engine.taxonomy import TargetTerms
+from dam_sync.engine.names.containers import TargetContainers
+from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import Transient
@@ -151,7 +151,7 @@ async def test_what_others_renamed_is_still_found_when_something_else_gets_anoth
     containers = TargetContainers(Shelves(), MemoryJournal())  # type: ignore[arg-type]
     await containers.known()
     containers.call("folder", ("Ours",), "c1")
-    await containers.rename("folder", "c2", ("Press",), ("News",))
+    await containers.rename(Placement("folder", ("Press",), "c2"), ("News",))
     ours = await containers.resolve([Placement("folder", ("Ours",))])
     assert [place.id for place in ours] == ["c1"]
 

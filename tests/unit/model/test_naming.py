@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.facts import Scope
-from dam_sync.engine.target_containers import TargetContainers
+from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.naming import Naming

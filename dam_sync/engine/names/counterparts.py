@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from dam_sync.mapping.vocabulary import normal
-from dam_sync.model.asset import Asset, Placement
+from dam_sync.engine.names.paths import Path
+from dam_sync.mapping.vocabulary import fold, normal
+from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
 from dam_sync.model.shared_target import UNSHARED, SharedTarget
@@ -21,22 +21,6 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
 
 Key: TypeAlias = tuple[str, str, str]
 EXAMPLES = 3
-
-
-class NotRenamed(StrEnum):
-    """Why something that was renamed at the source was not renamed at the target."""
-
-    TAKEN = "the target has something of the new name, which is used instead"
-    SHARED = "several of the source, or another job, lead to it"
-    OTHER_NAME = "the mapping gave it a name of its own"
-    MOVED = "the target cannot move it to another parent"
-    FIXED = "the target cannot rename it"
-    BOTH = "it was renamed at the target, too"
-    REFUSED = "the target refused"
-
-    def explained(self, detail: str) -> str:
-        """With a detail, if there is one."""
-        return f"{self}: {detail}" if detail else str(self)
 
 
 @dataclass(slots=True)
@@ -53,6 +37,46 @@ class RenameNotes:
             return
         self.kept[kind, why] += 1
         some += [example] if len(some) < EXAMPLES else []
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredName:
+    """A term or container that has its former name again. below: it and all below it, by the ids that are known, with
+    their paths now; before, now: its own path at the target; id: its own, if that changed, too, with the one before."""
+
+    part: str
+    place: str
+    below: Mapping[str, Path]
+    before: Path
+    now: Path
+    id: tuple[str, str] = ("", "")
+
+    def row(self, row: Counterpart) -> Counterpart | None:
+        """What is known of one that stands for something of the source; None if it is another one."""
+        path = self.below.get(row.target) if (row.part, row.place) == (self.part, self.place) else None
+        if path is None:
+            return None
+        deeper = len(path) - len(self.now)
+        name, wanted, origin = (self._at(each, deeper) for each in (row.name, row.wanted, row.origin))
+        if self.before[:-1] != self.now[:-1]:
+            wanted, origin = (*self.now, *row.wanted[len(row.wanted) - deeper :]), row.origin
+        elif not self._is_called(row.origin, deeper):
+            origin = row.origin
+        old, new = self.id
+        if old == new or row.target != old:
+            return replace(row, origin=origin, wanted=wanted, name=path if row.part == CONTAINER else name, run=0)
+        former = (*(each for each in row.former if each != new), old)
+        return replace(row, origin=origin, wanted=wanted, name=name, target=new, former=former, run=0)
+
+    def _is_called(self, path: Path, deeper: int) -> bool:
+        """Whether a path of the source has the other name at the level of this one."""
+        level = len(path) - deeper - 1
+        return level >= 0 and fold(path[level]) == fold(self.before[-1])
+
+    def _at(self, path: Path, deeper: int) -> Path:
+        """The path with its name at the level of this one, which has so many levels below it there."""
+        level = len(path) - deeper - 1
+        return path if level < 0 else (*path[:level], self.now[-1], *path[level + 1 :])
 
 
 @dataclass(slots=True)
@@ -121,7 +145,7 @@ class Counterparts:
             await self.store.keep_counterparts(changed)
             self.stored += changed
 
-    async def moved(self, place: str, below: Mapping[str, tuple[str, ...]], wanted: tuple[str, ...]) -> None:
+    async def moved(self, place: str, below: Mapping[str, Path], wanted: Path) -> None:
         """A container of this kind at the target has another path, and all below it. below: their paths by ids; wanted:
         that of the source for the first of them."""
         top, changed = min(map(len, below.values())), list[Counterpart]()
@@ -135,6 +159,13 @@ class Counterparts:
         if self.store is not None:
             await self.store.keep_counterparts(changed)
             self.stored += changed
+
+    def restored(self, back: RestoredName) -> list[Counterpart]:
+        """What is known of terms or containers now that one of them has its former name again: what runs gave is that
+        one, so that a run gives the other one again. It is to be stored by the caller."""
+        changed = [row for each in self.rows.values() if (row := back.row(each)) is not None]
+        self.learn(changed)
+        return changed
 
     def _put(self, row: Counterpart) -> None:
         known = self.rows.get(row.key)
@@ -173,13 +204,15 @@ class Counterparts:
         """Whether a term of the target stands for one of the source."""
         return self._by_target(TERM, vocabulary, target) is not None
 
-    def as_known(self, actual: Asset, schema: Schema) -> Asset:
+    def as_known(self, actual: Asset, schema: Schema, wanted: Draft | None = None) -> Asset:
         """An asset of the target with its terms and containers by the names that drafts have for them, so that one that
-        others renamed there is the same."""
-        if not self.rows:
+        others renamed there is the same. wanted: a draft; what it has by the same id is the same by whatever name, also
+        where nothing is remembered of it, because the source has words without ids."""
+        named = {} if wanted is None else {key: _labels(value) for key, value in wanted.fields.items()}
+        if not self.rows and not any(named.values()):
             return actual
         fields = {
-            key: self._known_value(schema.fields[key].vocabulary, value)
+            key: self._known_value(schema.fields[key].vocabulary, value, named.get(key, {}))
             for key, value in actual.fields.items()
             if key in schema.fields and schema.fields[key].vocabulary
         }
@@ -193,14 +226,17 @@ class Counterparts:
         row = self._by_target(CONTAINER, place.kind, place.id) if place.id else None
         return place if row is None else replace(place, path=row.wanted)
 
-    def _known_value(self, vocabulary: str, value: Value) -> Value:
+    def _known_value(self, vocabulary: str, value: Value, named: Mapping[str, str]) -> Value:
         if isinstance(value, tuple):
-            return tuple(self._known_term(vocabulary, each) for each in value)
-        return self._known_term(vocabulary, value)
+            return tuple(self._known_term(vocabulary, each, named) for each in value)
+        return self._known_term(vocabulary, value, named)
 
-    def _known_term(self, vocabulary: str, value: Scalar) -> Scalar:
-        row = self._by_target(TERM, vocabulary, value.id) if isinstance(value, Term) and value.id else None
-        return value if row is None or not isinstance(value, Term) else replace(value, label=_named(row, value.label))
+    def _known_term(self, vocabulary: str, value: Scalar, named: Mapping[str, str]) -> Scalar:
+        if not isinstance(value, Term) or not value.id:
+            return value
+        row = self._by_target(TERM, vocabulary, value.id)
+        label = _named(row, value.label) if row is not None else named.get(value.id, value.label)
+        return replace(value, label=label)
 
     def _place(self, place: Mapping[str, Json]) -> Mapping[str, Json]:
         row = self._by_target(CONTAINER, place["kind"], str(place.get("id", "")))
@@ -220,6 +256,12 @@ class Counterparts:
             return self.rows[min(users)]
         key = self._former.get((part, place, target))
         return self.rows.get(key) if key is not None else None
+
+
+def _labels(value: Value) -> dict[str, str]:
+    """Of the terms of a value, by their ids."""
+    several = value if isinstance(value, tuple) else (value,)
+    return {each.id: each.label for each in several if isinstance(each, Term) and each.id}
 
 
 def _named(row: Counterpart, label: str) -> str:

@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from dam_sync.engine.taxonomy import Allowed, TargetChanged, allow, record_found
+from dam_sync.engine.names.paths import Path
+from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
-from dam_sync.model.errors import Rejected, Unsupported
+from dam_sync.model.errors import Unsupported
+from dam_sync.model.journal import call_again
 from dam_sync.model.naming import Naming
-from dam_sync.model.ports import Journal
-from dam_sync.model.service import Service
-from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
+from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json
-from dam_sync.model.write_record import WriteRecord, note_target, recording
+from dam_sync.model.write_record import WriteRecord
 
 CONTAINERS = "containers"  # the scope of the journal of a run
-Known: TypeAlias = dict[tuple[str, tuple[str, ...]], str]
+Known: TypeAlias = dict[tuple[str, Path], str]
 """Ids of containers by kind and path."""
 
 
 @dataclass(slots=True)
-class TargetContainers:
+class TargetContainers(NameRegistry):
     """The target's containers by kind and path, and the only place that adds to them. naming: what the target requires
     of names; a container renamed by people is found by the name that it should have."""
 
-    target: Service
-    journal: Journal
     naming: Naming | None = None
     index: Known | None = None
-    allowed: Allowed | None = None
-    paths: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)  # by kind and id, as the target says
+    paths: dict[tuple[str, str], Path] = field(default_factory=dict)  # by kind and id, as the target says
     called: Known = field(default_factory=dict)  # by paths that mean them, though others renamed them
     stand_ins: Known = field(default_factory=dict)  # the same, where no asset of theirs was met yet
-    shared: SharedTarget = UNSHARED
-    recovers: bool = False  # whether what a killed process created is recorded once it is found at the target
     go_on: Callable[[], None] = lambda: None  # before one is made: one asset may be in thousands; raises StopRequested
+    scope: ClassVar[str] = CONTAINERS
+    what: ClassVar[str] = "container"
 
     async def known(self) -> Known:
         """Every container; read on first use, so that a run without memberships reads none."""
@@ -56,11 +53,9 @@ class TargetContainers:
         """Record the containers that a killed process created without recording them."""
         begun = await self.journal.begun("container:")
         for kind, path in [each for each in known if journal_names.container(*each) in begun]:
-            made = placements_to_json([Placement(kind, path, known[kind, path])])
-            changes: dict[str, Json] = {"container": [None, {"kind": kind, "path": list(path)}]}
-            await record_found(
-                self.journal, journal_names.container(kind, path), made, WriteRecord(known[kind, path], changes)
-            )
+            made = Placement(kind, path, known[kind, path])
+            record = WriteRecord(made.id, {self.what: [None, _detail(made)]})
+            await self.record_found(journal_names.container(kind, path), placements_to_json([made]), record)
 
     async def _read(self) -> None:
         if Operation.CONTAINERS in self.target.capabilities:
@@ -100,18 +95,10 @@ class TargetContainers:
                 self._moved(made.kind, known, made.path)
             self.paths[made.kind, made.id] = made.path
 
-    def _moved(self, kind: str, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    def _moved(self, kind: str, old: Path, new: Path) -> None:
         for key, known in self.paths.items():
             if key[0] == kind:
                 self.paths[key] = with_new_top(known, old, new)
-
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """No other process adds containers meanwhile. Raises TargetChanged if one did before."""
-        async with self.shared.creating(CONTAINERS):
-            if await self.learn():
-                raise TargetChanged
-            yield
 
     def names(self) -> Iterator[str]:
         """The operations that would create the containers that are known."""
@@ -135,16 +122,16 @@ class TargetContainers:
             (kind, path), ""
         )
 
-    def below(self, kind: str, identity: str) -> dict[str, tuple[str, ...]]:
+    def below(self, kind: str, identity: str) -> dict[str, Path]:
         """This container and all below it, by ids, with their paths."""
         top = self.paths[kind, identity]
         return {made: path for (each, made), path in self.paths.items() if each == kind and path[: len(top)] == top}
 
-    def path_of(self, kind: str, identity: str) -> tuple[str, ...]:
+    def path_of(self, kind: str, identity: str) -> Path:
         """The path of a container by its id, as the target accepts names; empty if there is none."""
         return self.accepted(self.paths.get((kind, identity), ()))
 
-    def accepted(self, path: tuple[str, ...]) -> tuple[str, ...]:
+    def accepted(self, path: Path) -> Path:
         """The path with names as the target accepts new ones."""
         return path if self.naming is None else self.naming.path(path)
 
@@ -160,45 +147,48 @@ class TargetContainers:
         found = self.standing(kind, path[:-1])
         if not found:
             known = await self.known()
-            async with self._alone():
+            async with self.alone():
                 found = await self._ensure(known, kind, tuple(path[:-1]))
         return found
 
     async def rename(
-        self, kind: str, identity: str, before: Sequence[str], path: tuple[str, ...], parent: str | None = None
+        self,
+        before: Placement,
+        path: Path,
+        parent: str | None = None,
+        entry: RenameEntry | None = None,
     ) -> None:
-        """Give a container that was at `before` another name, or another parent. Raises the errors of the target."""
-        old, new = (Placement(kind, tuple(each)) for each in (before, path))
+        """Give a container another name, or another parent. before: with its id, as it was known. entry: of a rollback.
+        Raises the errors of the target, and TargetChanged before anything is renamed."""
+        kind, new = before.kind, replace(before, path=path)
+        old, now = (self.accepted(each.path) for each in (before, new))
+        names = journal_names.renamed_container_names(kind, old, now)
+        sides = [_detail(before), _detail(new)]
+        given = entry or RenameEntry(names, before.id, {self.what: sides}, journal_names.of_containers(kind))
 
-        async def call() -> Json:
-            made = await self.target.rename_container(replace(old, id=identity), path, parent)
-            note_target(identity)
-            return placements_to_json([made])
+        async def call() -> TargetRecord:
+            made = await self.target.rename_container(before, path, parent)
+            return TargetRecord(before.id, placements_to_json([made]))
 
         async def look() -> Json:
             """What a killed process did: the containers were read since."""
-            return placements_to_json([replace(new, id=identity)]) if self.paths[kind, identity] == path else None
+            return placements_to_json([new]) if self.paths[kind, before.id] == path else None
 
-        changes = {"container": [{"kind": kind, "path": list(each.path)} for each in (old, new)]}
-        names = journal_names.renamed_container_names(kind, self.accepted(old.path), self.accepted(new.path))
-        name = names[0]
-        async with self._alone():
-            await allow(self.allowed, self.journal, [name])
-            with recording(WriteRecord(identity, changes)):
-                await self.journal.run(name, call, reconcile=look)
-            made = placements_to_json([replace(new, id=identity)])
-            await self.shared.created(CONTAINERS, [SharedPart(kind, path, made, before=old.path)])
-        self._moved(kind, old.path, path)
+        def told(_: Json) -> SharedPart:
+            return SharedPart(kind, path, placements_to_json([new]), before=before.path)
+
+        await self.rename_once(given, call, call_again if given.undoes else look, told)
+        self._moved(kind, before.path, path)
         self.called, self.stand_ins = (
             {
-                (part, with_new_top(each, old.path, path) if part == kind else each): made
+                (part, with_new_top(each, before.path, path) if part == kind else each): made
                 for (part, each), made in names.items()
-                if (part, made) != (kind, identity)
+                if (part, made) != (kind, before.id)
             }
             for names in (self.called, self.stand_ins)
         )
         self.index = self._indexed()
-        await self.journal.discard(*names, f"{journal_names.of_containers(kind)}*")
+        await self.forget(given)
 
     async def refuse_unmakeable(self, placements: Iterable[Placement]) -> None:
         """Raises Unsupported if one is missing and the target does not accept new ones."""
@@ -217,10 +207,10 @@ class TargetContainers:
             return frozenset()
         known = await self.known()
         complete = all(p.id or (p.kind, self._below_renamed(p.kind, p.path)) in known for p in ordered)
-        async with nullcontext() if complete else self._alone():
+        async with nullcontext() if complete else self.alone():
             return frozenset([replace(p, id=p.id or await self._ensure(known, p.kind, p.path)) for p in ordered])
 
-    def _below_renamed(self, kind: str, path: tuple[str, ...]) -> tuple[str, ...]:
+    def _below_renamed(self, kind: str, path: Path) -> Path:
         """The path of a container that others renamed, or below one, by the name that it has."""
         if (kind, path) in (self.index or {}):
             return path
@@ -230,7 +220,7 @@ class TargetContainers:
                 return (*self.path_of(kind, found), *path[depth:])
         return path
 
-    async def _ensure(self, known: Known, kind: str, path: tuple[str, ...]) -> str:
+    async def _ensure(self, known: Known, kind: str, path: Path) -> str:
         path = self._below_renamed(kind, path)
         if (kind, path) in known:
             return known[kind, path]
@@ -239,22 +229,20 @@ class TargetContainers:
         parent = await self._ensure(known, kind, path[:-1]) if len(path) > 1 else ""
         self.go_on()
 
-        async def make() -> Json:
-            made = await self.target.ensure_container(kind, path, parent)
-            note_target(made.id)
-            return placements_to_json([made])
+        one = NameCreation(journal_names.container(kind, path), SharedPart(kind, path), _detail(Placement(kind, path)))
 
-        name = journal_names.container(kind, path)
-        await allow(self.allowed, self.journal, [name])
-        await self.shared.begin(CONTAINERS, [SharedPart(kind, path)])
-        await self.journal.begin([name])
-        with recording(WriteRecord(changes={"container": [None, {"kind": kind, "path": list(path)}]})):
-            try:
-                (made,) = placements_from_json(await self.journal.run(name, make, idempotent=True))
-            except Rejected:
-                await self.shared.created(CONTAINERS, [SharedPart(kind, path)])
-                raise
-        await self.shared.created(CONTAINERS, [SharedPart(kind, path, placements_to_json([made]))])
-        known[kind, path] = made.id
-        self.paths[kind, made.id] = made.path
-        return made.id
+        async def call(_: Sequence[NameCreation]) -> list[TargetRecord]:
+            made = await self.target.ensure_container(kind, path, parent)
+            return [TargetRecord(made.id, placements_to_json([made]))]
+
+        def know(_: NameCreation, value: Json) -> None:
+            (made,) = placements_from_json(value)
+            known[kind, path] = made.id
+            self.paths[kind, made.id] = made.path
+
+        await self.create_once([one], call, know)
+        return known[kind, path]
+
+
+def _detail(place: Placement) -> Json:
+    return {"kind": place.kind, "path": list(place.path)}

@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TypeAlias
+from typing import ClassVar
 
+from dam_sync.engine.names.paths import Path
+from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.mapping.crosswalk import TermKey
-from dam_sync.mapping.vocabulary import TermIndex, slim
+from dam_sync.mapping.vocabulary import TermIndex, normal, slim
 from dam_sync.model import journal_names
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.errors import Rejected, Unsupported
+from dam_sync.model.errors import Unsupported
 from dam_sync.model.journal import call_again
-from dam_sync.model.ports import Journal
-from dam_sync.model.service import Service
-from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
+from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Json, Term, term_from_json, value_to_json
-from dam_sync.model.write_record import WriteRecord, note_target, recording
+from dam_sync.model.write_record import WriteRecord
 
 TERMS = "terms"  # the scope of the journal of a run
 MOST_RECALLED = 50_000  # terms of one vocabulary that are kept for later runs
 
 
-class TargetChanged(Exception):
-    """Another process created terms or containers meanwhile: what needs one is to be drafted again."""
-
-
-Allowed: TypeAlias = Callable[[str], Awaitable[None]]
-"""Called with the name of a term or container before it is created; raises if it must not be."""
-
-
 @dataclass(slots=True)
-class TargetTerms:
+class TargetTerms(NameRegistry):
     """The target's terms by vocabulary, and the only place that adds to them."""
 
-    target: Service
-    journal: Journal
     vocabularies: tuple[str, ...] = ()
     recalled: Mapping[str, Mapping[str, Term]] = field(default_factory=dict)  # see `TermIndex.recalled`, by vocabulary
     doubted: bool = False  # a write that may have used a recalled term was refused
     index: dict[str, TermIndex] | None = None
-    allowed: Allowed | None = None
     renamed: dict[str, dict[str, Term]] = field(default_factory=dict)  # of `recalled`, those with another name
     met_before: Callable[[str, TermIndex], None] | None = None  # called with every vocabulary that was read
-    shared: SharedTarget = UNSHARED
     learned: dict[str, list[SharedPart]] = field(default_factory=dict)  # from other processes, by vocabulary
-    recovers: bool = False  # whether what a killed process created is recorded once it is found at the target
+    scope: ClassVar[str] = TERMS
+    what: ClassVar[str] = "term"
 
     async def known(self) -> Mapping[str, TermIndex]:
         """Every term of the vocabularies; read on first use, because listing costs calls: a run that writes nothing
@@ -112,8 +99,8 @@ class TargetTerms:
             await self.journal.discard(name)
 
     async def _record_found(self, name: str, found: Term) -> None:
-        changes: dict[str, Json] = {"term": [None, value_to_json(found)]}
-        await record_found(self.journal, name, value_to_json(found), WriteRecord(found.id, changes))
+        value = value_to_json(found)
+        await self.record_found(name, value, WriteRecord(found.id, {self.what: [None, value]}))
 
     async def learn(self) -> bool:
         """Take over what other processes created and renamed; whether any of it is new here."""
@@ -144,6 +131,12 @@ class TargetTerms:
             index.add(term)
         return True
 
+    def below(self, vocabulary: str, term: Term) -> dict[str, Path]:
+        """This term and all below it, by ids, with their paths."""
+        index, top = (self.index or {})[vocabulary], _path_of(term)
+        found = [index.by_path(path) for path in list(index.paths()) if path[: len(top)] == tuple(map(normal, top))]
+        return {each.id: tuple(map(normal, _path_of(each))) for each in found if each is not None and each.id}
+
     def met(self) -> dict[str, dict[str, Term]]:
         """Terms for later runs to recall: those met by earlier ones and by this one; none if they are in doubt."""
         if self.doubted:
@@ -165,105 +158,61 @@ class TargetTerms:
         self.refuse_unmakeable(needed)
         created: dict[TermKey, Term] = {}
         if needed:
-            async with self._alone():
+            async with self.alone():
                 for vocabulary, terms in _batches(needed):
-                    fresh = await self._ensure(vocabulary, terms)
-                    created |= {(vocabulary, term.path): one for term, one in zip(terms, fresh, strict=True)}
+                    created |= await self._ensure(vocabulary, terms)
         return created
 
-    @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
-        """No other process adds terms meanwhile. Raises TargetChanged if one did before."""
-        async with self.shared.creating(TERMS):
-            if await self.learn():
-                raise TargetChanged
-            yield
+    async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> dict[TermKey, Term]:
+        """Create terms, none an ancestor of another, by one call if the target has one."""
+        known, created = (await self.known())[vocabulary], dict[TermKey, Term]()
+        new = [_creation(vocabulary, term) for term in terms]
+        wanted = {one.entry: term for one, term in zip(new, terms, strict=True)}
 
-    async def rename(self, vocabulary: str, term: Term, renamed: Term) -> Term:
-        """Give a term of the target another label. Raises the errors of the target."""
+        async def call(left: Sequence[NameCreation]) -> list[TargetRecord]:
+            made = await self.target.ensure_terms(vocabulary, tuple(_below(known, wanted[one.entry]) for one in left))
+            return [TargetRecord(term.id, value_to_json(term)) for term in made]
+
+        def know(one: NameCreation, value: Json) -> None:
+            path, made = wanted[one.entry].path, term_from_json(value)
+            known.add_created(path, made)
+            created[vocabulary, path] = made
+
+        await self.create_once(new, call, know)
+        return created
+
+    async def rename(self, vocabulary: str, term: Term, renamed: Term, entry: RenameEntry | None = None) -> Term:
+        """Give a term of the target another label. entry: of a rollback. Raises the errors of the target, and
+        TargetChanged before anything is renamed."""
         index = (await self.known())[vocabulary]
-
-        async def call() -> Json:
-            made = await self.target.rename_term(vocabulary, term, renamed)
-            note_target(made.id)
-            return value_to_json(made)
-
         names = journal_names.renamed_term_names(vocabulary, _path_of(term), renamed.label)
-        name = names[0]
-        async with self._alone():
-            await allow(self.allowed, self.journal, [name])
-            with recording(WriteRecord(term.id, {"term": [value_to_json(term), value_to_json(renamed)]})):
-                made = term_from_json(await self.journal.run(name, call, reconcile=call_again))
-            path = (*term.path[:-1], made.label)
-            await self.shared.created(TERMS, [SharedPart(vocabulary, path, value_to_json(made), before=term.path)])
+        sides = [value_to_json(term), value_to_json(renamed)]
+        entry = entry or RenameEntry(names, term.id, {self.what: sides}, journal_names.of_terms(vocabulary))
+
+        async def call() -> TargetRecord:
+            made = await self.target.rename_term(vocabulary, term, renamed)
+            return TargetRecord(made.id, value_to_json(made))
+
+        def told(value: Json) -> SharedPart:
+            return SharedPart(vocabulary, (*term.path[:-1], term_from_json(value).label), value, before=term.path)
+
+        made = term_from_json(await self.rename_once(entry, call, call_again, told))
         index.rename(term, made)
         for key, known in self.recalled.get(vocabulary, {}).items():
             if known.id == term.id:
                 self.renamed.setdefault(vocabulary, {})[key] = slim(made)
-        await self.journal.discard(*names, f"{journal_names.of_terms(vocabulary)}*")
+        await self.forget(entry)
         return made
 
-    async def _refused(self, vocabulary: str, terms: Sequence[Term]) -> None:
-        """The target has none of them; of several, some may have been added before one was refused."""
-        if len(terms) == 1:
-            await self.shared.created(TERMS, [SharedPart(vocabulary, _path_of(terms[0]))])
 
-    async def _ensure(self, vocabulary: str, terms: Sequence[Term]) -> list[Term]:
-        """Create terms, none an ancestor of another, by one call if the target has one; each has its own journal
-        entry."""
-        known = (await self.known())[vocabulary]
-        names = [journal_names.term(vocabulary, _path_of(term)) for term in terms]
-        wanted = {name: _below(known, term) for name, term in zip(names, terms, strict=True)}
-        await allow(self.allowed, self.journal, names)
-        await self.shared.begin(TERMS, [SharedPart(vocabulary, _path_of(term)) for term in terms])
-        await self.journal.begin(names)
-        made: dict[str, Term] = {}
-
-        async def make(name: str) -> Json:
-            if name not in made:
-                left = {one: term for one, term in wanted.items() if await self.journal.get(one) is None}
-                fresh = await self.target.ensure_terms(vocabulary, tuple(left.values()))
-                made.update(zip(left, fresh, strict=True))
-            note_target(made[name].id)
-            return value_to_json(made[name])
-
-        created: list[Term] = []
-        for name, term in wanted.items():
-            with recording(WriteRecord(changes={"term": [None, value_to_json(term)]})):
-                try:
-                    made_now = await self.journal.run(name, partial(make, name), idempotent=True)
-                except Rejected:
-                    await self._refused(vocabulary, terms)
-                    raise
-            created.append(term_from_json(made_now))
-            known.add_created(term.path, created[-1])
-        told = zip(terms, created, strict=True)
-        parts = [SharedPart(vocabulary, _path_of(term), value_to_json(one)) for term, one in told]
-        await self.shared.created(TERMS, parts)
-        return created
+def _creation(vocabulary: str, term: Term) -> NameCreation:
+    path = _path_of(term)
+    return NameCreation(journal_names.term(vocabulary, path), SharedPart(vocabulary, path), value_to_json(term))
 
 
 def _path_of(term: Term) -> tuple[str, ...]:
     """Its path, or its label if it has no levels."""
     return term.path or (term.label,)
-
-
-async def allow(allowed: Allowed | None, journal: Journal, names: Sequence[str]) -> None:
-    """Raises what `allowed` raises; what was created already is not asked for again."""
-    if allowed is not None:
-        for name in names:
-            if await journal.get(name) is None:
-                await allowed(name)
-
-
-async def record_found(journal: Journal, name: str, found: Json, record: WriteRecord) -> None:
-    """Record a write of a killed process, whose result was found at the target."""
-
-    async def give() -> Json:
-        return found
-
-    with recording(record):
-        await journal.run(name, give, reconcile=give)
 
 
 def _below(known: TermIndex, term: Term) -> Term:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from dam_sync.engine.names.counterparts import RestoredName
+from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.mapping.vocabulary import normal, recalled_id, recalled_path
 from dam_sync.model.values import Term, term_from_json, value_to_json
 from dam_sync.store.note_keys import MET_TERMS, TERM_NAMES, window_key
+from dam_sync.store.rows import TERM
 
 
 async def terms_of(context: RunContext) -> TargetTerms:
@@ -62,3 +64,12 @@ async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
         name: {key: value_to_json(term) for key, term in found.items()} for name, found in terms.met().items() if found
     }
     await context.store.set_meta(MET_TERMS, {"mapping": context.crosswalk.digest, "terms": met})
+
+
+async def forget_terms(context: RunContext, back: RestoredName) -> None:
+    """The next run looks again for terms that have another name than those stored for it."""
+    noted = await context.store.get_meta(MET_TERMS)
+    terms = noted["terms"].get(back.place, {}) if isinstance(noted, dict) and back.part == TERM else {}
+    left = {key: term for key, term in terms.items() if term_from_json(term).id not in back.below}
+    if left != terms:
+        await context.store.set_meta(MET_TERMS, {**noted, "terms": {**noted["terms"], back.place: left}})

@@ -6,23 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import structlog
-
-from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
-from dam_sync.engine.renames.paths import Level, Names, Path, Trees
+from dam_sync.engine.names.containers import TargetContainers
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.names.rename import RenameObstacle, follow
+from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.target_containers import CONTAINERS, TargetContainers
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
-from dam_sync.model.errors import DamSyncError
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.store.rows import CONTAINER, PLACED, Counterpart
 
 """The rule of a loss: several containers of the source become one."""
-log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -34,13 +31,13 @@ class ContainerRenames:
     context: RunContext
     containers: TargetContainers
     known: Counterparts
+    undecided: set[tuple[str, str]] = field(default_factory=set)  # renamed at both sides
     _made: dict[tuple[str, str, Path], Placement | None] = field(default_factory=dict)
     _listed: dict[tuple[str, str], Placement] | None = None
     _alive: set[tuple[str, Path]] = field(default_factory=set)
     _made_from: dict[tuple[str, Path], Placement] = field(default_factory=dict)
     _noted: bool = False
     _earlier: bool = False  # earlier runs knew containers
-    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
 
     async def placed(self, asset: Asset, placements: frozenset[Placement]) -> frozenset[Placement]:
         """The placements of a draft, after containers that were renamed at the source were renamed at the target. One
@@ -66,9 +63,9 @@ class ContainerRenames:
         for place, origin in self._origins(asset, placements):
             left.discard(place)
             name = self.containers.paths.get((place.kind, place.id))
-            if name is not None and (origin.kind, origin.id) not in self._open:
+            if name is not None and (origin.kind, origin.id) not in self.undecided:
                 row = self.known.of(CONTAINER, origin.kind, origin.id)
-                await self._keep(origin, place, row.run if row is not None and row.target == place.id else 0)
+                await self.remember(origin, place, row.run if row is not None and row.target == place.id else 0)
         for place in left:
             await self._keep_placed(place)
 
@@ -79,8 +76,8 @@ class ContainerRenames:
             target = (place.kind, place.id, place.path)
             await self.known.keep(Counterpart(PLACED, *target, *target, name))
 
-    async def _keep(self, origin: Placement, place: Placement, run: int) -> None:
-        """place: what the mapping wants, with the target's id."""
+    async def remember(self, origin: Placement, place: Placement, run: int) -> None:
+        """What stands for a container of the source. place: what the mapping wants, with the target's id."""
         name, digest = self.containers.paths[place.kind, place.id], self.context.crosswalk.digest
         source, target = (origin.kind, origin.id, origin.path), (place.kind, place.id, place.path)
         await self.known.keep(Counterpart(CONTAINER, *source, *target, name, mapping=digest, run=run))
@@ -147,7 +144,7 @@ class ContainerRenames:
         """Where an asset belongs whose container has another name now, after it was renamed if that is possible."""
         if wanted.path != row.wanted and self._is_same_mapping(row, listed):
             await self._follow(row, listed, wanted)
-        if (listed.kind, listed.id) in self._open:  # another one may have the former name, so it is known by its id
+        if (listed.kind, listed.id) in self.undecided:  # another one may have the former name, so it is known by its id
             row = self.known.rows[row.key]
             return Placement(row.place, row.wanted, row.target)
         return wanted
@@ -160,7 +157,7 @@ class ContainerRenames:
             row = self.known.of(CONTAINER, listed.kind, listed.id) if listed is not None else None
             if listed is not None and row is not None:
                 await self._followed(Placement(kind, above), listed)
-                if (listed.kind, listed.id) in self._open:
+                if (listed.kind, listed.id) in self.undecided:
                     self.containers.stand_ins[kind, above] = row.target
 
     async def _listed_at(self, kind: str, path: Path) -> Placement | None:
@@ -171,7 +168,7 @@ class ContainerRenames:
     async def _found_by(self, row: Counterpart, place: Placement, origin: Placement) -> None:
         """Find what others renamed at the target by the path that the mapping gives it; a repair gives it its name."""
         if self.context.repairs and not self.containers.found(row.place, place.path):
-            await self._rename(row, origin, place)
+            await follow(_StandingContainer(self, row, origin, place), self.context.run.id)
         self.containers.call(row.place, place.path, row.target)
 
     def _is_same_mapping(self, row: Counterpart, listed: Placement) -> bool:
@@ -191,116 +188,101 @@ class ContainerRenames:
                     self._alive |= {(place.kind, place.path[: level + 1]) for level in range(len(place.path))}
         return self._listed
 
+    def lives(self, kind: str, path: Path) -> bool:
+        """Whether the source has something of which the mapping makes this path, or one below it."""
+        return (kind, path) in self._alive
+
     async def _follow(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
         """Rename what stands for `origin`, where that is possible."""
         await self._above(wanted)
         row = self.known.rows[row.key]
-        if not self.containers.path_of(row.place, row.target):
-            return  # gone from the target: a new one is made
-        taken = self.containers.standing(row.place, wanted.path)
-        able = self.context.target.capabilities
-        if taken == row.target:
-            await self._rename(row, origin, wanted)
-        elif taken:
-            self._leave(row, wanted, NotRenamed.TAKEN)
-        elif await self.known.is_shared(row):
-            self._leave(row, wanted, NotRenamed.SHARED)
-        elif Operation.RENAME_CONTAINER not in able or row.place not in able.renames:
-            await self._refused(row, origin, wanted, NotRenamed.FIXED, able.features[Feature.RENAMED_CONTAINERS].why)
-        else:
-            await self._rename(row, origin, wanted)
+        if self.containers.path_of(row.place, row.target):  # otherwise it is gone, and a new one is made
+            await follow(_StandingContainer(self, row, origin, wanted), self.context.run.id)
 
-    async def _rename(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
-        try:
-            why = await self._step_by_step(row, wanted)
-        except DamSyncError as error:
-            if not isinstance(react(error), ParkAsset):
-                raise
-            log.warning("container.not_renamed", container=wanted.text, message=error.message)
-            self._leave(row, wanted, NotRenamed.REFUSED, error.message)
-            return
-        if why is NotRenamed.BOTH:
-            await self._stand(row, origin, wanted)
-        elif why is NotRenamed.MOVED:
-            reason = self.context.target.capabilities.features[Feature.MOVED_CONTAINERS].why
-            await self._refused(row, origin, wanted, why, reason)
-        else:
-            await self._keep(origin, replace(wanted, id=row.target), self.context.run.id)
 
-    async def _step_by_step(self, row: Counterpart, wanted: Placement) -> NotRenamed | None:
-        """Levels above it first; why it cannot be done, if it cannot."""
-        kind, accepted = row.place, self.containers.accepted
-        await self._complete(row, wanted.path)
-        names = Names(accepted(row.wanted), accepted(wanted.path), self.context.repairs)
-        standing, found = self.containers.standing, self.containers.found
-        trees = Trees(partial(standing, kind), partial(found, kind), partial(self._lives, kind))
-        while (step := names.step(self._now(row), trees)) is not None:
-            if step.theirs and not self._overrides(kind):
-                return NotRenamed.BOTH
-            if step.moved and kind not in self.context.target.capabilities.moves:
-                return NotRenamed.MOVED
-            await self._go(row, step)
-            if step.moved:
-                break
-            names = names.after(step)
-        return None
+@dataclass(frozen=True, slots=True)
+class _StandingContainer:
+    """Stands for a container of the source; implements `Followed`. origin: that one; wanted: what the mapping makes of
+    it."""
 
-    async def _go(self, row: Counterpart, step: Level) -> None:
-        kind, now = row.place, self._now(row)
-        identity = row.target if step.depth == len(now) else self.containers.found(kind, now[: step.depth])
-        before, parent = self.containers.paths[kind, identity], None
-        above = before[:-1]
-        if step.moved:
-            parent = await self.containers.above(kind, step.new)
-            above = self.containers.paths[kind, parent] if parent else ()
-        if (*above, step.new[-1]) != before:
-            await self._take(kind, identity, (before, (*above, step.new[-1])), step.new, parent)
+    names: ContainerRenames
+    row: Counterpart
+    origin: Placement
+    wanted: Placement
 
-    def _now(self, row: Counterpart) -> Path:
-        return self.containers.path_of(row.place, row.target)
+    @property
+    def renaming(self) -> PathRenaming:
+        accepted = self.names.containers.accepted
+        purpose = NamePurpose.REPAIR if self.names.context.repairs else NamePurpose.RUN
+        return PathRenaming(accepted(self.row.wanted), accepted(self.wanted.path), purpose)
 
-    async def _complete(self, row: Counterpart, wanted: Path) -> None:
-        """Complete in the journal what a killed process of this run renamed."""
-        kind, now, journal = row.place, self._now(row), self.context.store.run_journal(CONTAINERS)
-        known = [self.containers.accepted(path) for path in (row.name, row.wanted)]
+    @property
+    def trees(self) -> Trees:
+        kind, containers = self.row.place, self.names.containers
+        return Trees(
+            partial(containers.standing, kind), partial(containers.found, kind), partial(self.names.lives, kind)
+        )
+
+    @property
+    def rule(self) -> ConflictPolicy:
+        return self.names.context.policy.conflicts.of(f"{PLACEMENTS}{self.row.place}")
+
+    def path(self) -> Path:
+        return self.names.containers.path_of(self.row.place, self.row.target)
+
+    async def facts(self) -> NameFacts:
+        row, able = self.row, self.names.context.target.capabilities
+        there = self.names.containers.standing(row.place, self.wanted.path)
+        if there == row.target or self.wanted.path == row.wanted:  # only others gave it another name
+            return NameFacts()
+        fixed = Operation.RENAME_CONTAINER not in able or row.place not in able.renames
+        return NameFacts(taken=bool(there), shared=await self.names.known.is_shared(row), fixed=fixed)
+
+    async def complete(self) -> None:
+        kind, now, containers = self.row.place, self.path(), self.names.containers
+        known = [containers.accepted(path) for path in (self.row.name, self.row.wanted)]
         for depth in range(1, len(now) + 1):
             new, levels = now[:depth], [path[depth - 1 : depth] for path in known]
             olds = {(*new[:-1], *level) for level in levels} | (set(known) if depth == len(now) else set())
             for old in sorted(olds - {new}):
-                entries = journal_names.renamed_container_names(kind, old, new)
-                identity = self.containers.found(kind, new)
-                if identity and any([await journal.is_begun(entry) for entry in entries]):
-                    await self._take(kind, identity, (old, new), wanted[:depth], None)
+                identity = containers.found(kind, new)
+                if identity and await containers.begun(journal_names.renamed_container_names(kind, old, new)):
+                    await self._take(Placement(kind, old, identity), new, self.wanted.path[:depth], None)
 
-    async def _take(self, kind: str, identity: str, paths: tuple[Path, Path], wanted: Path, parent: str | None) -> None:
-        """paths: at the target, before and after; wanted: the one that the source has for it."""
-        await self.containers.rename(kind, identity, *paths, parent)
-        await self.known.moved(kind, self.containers.below(kind, identity), wanted)
+    def is_able(self, step: Level) -> bool:
+        return not step.moved or self.row.place in self.names.context.target.capabilities.moves
 
-    def _lives(self, kind: str, path: Path) -> bool:
-        return (kind, path) in self._alive
+    async def rename(self, step: Level) -> None:
+        kind, now, containers = self.row.place, self.path(), self.names.containers
+        identity = self.row.target if step.depth == len(now) else containers.found(kind, now[: step.depth])
+        before, parent = containers.paths[kind, identity], None
+        above = before[:-1]
+        if step.moved:
+            parent = await containers.above(kind, step.new)
+            above = containers.paths[kind, parent] if parent else ()
+        if (*above, step.new[-1]) != before:
+            await self._take(Placement(kind, before, identity), (*above, step.new[-1]), step.new, parent)
 
-    def _overrides(self, kind: str) -> bool:
-        """Whether the name of the source stands where the target has another."""
-        stands = self.context.policy.conflicts.of(f"{PLACEMENTS}{kind}") is ConflictPolicy.SOURCE
-        return stands or self.context.repairs
+    async def _take(self, before: Placement, path: Path, wanted: Path, parent: str | None) -> None:
+        """path: at the target, afterwards; wanted: the one that the source has for it."""
+        containers = self.names.containers
+        await containers.rename(before, path, parent)
+        await self.names.known.moved(before.kind, containers.below(before.kind, before.id), wanted)
 
-    def _leave(self, row: Counterpart, wanted: Placement, why: NotRenamed, detail: str = "") -> None:
-        """It keeps its name; assets go to another one."""
-        self.known.notes.add(row.place, why.explained(detail), Placement(row.place, row.name).text, wanted.text)
+    async def record(self, run: int) -> None:
+        await self.names.remember(self.origin, replace(self.wanted, id=self.row.target), run)
 
-    async def _refused(
-        self, row: Counterpart, origin: Placement, wanted: Placement, why: NotRenamed, detail: str
-    ) -> None:
-        """The target cannot do it. Where assets cannot leave it either, it stays what stands for the other."""
-        self._leave(row, wanted, why, detail)
-        if self.context.target.capabilities.membership(row.place) is MembershipWrite.AT_CREATION:
-            await self._keep(origin, replace(wanted, id=row.target), row.run)
+    async def keep(self, kept: RenameObstacle) -> None:
+        able, kind = self.names.context.target.capabilities, self.row.place
+        detail = kept.error.message if kept.error is not None else ""
+        if kept.why in _UNABLE:
+            detail = able.features[_UNABLE[kept.why]].why
+        old = Placement(kind, self.row.name).text
+        self.names.known.notes.add(kind, kept.why.explained(detail), old, self.wanted.text)
+        if kept.action is NameAction.OPEN:
+            self.names.undecided.add((self.origin.kind, self.origin.id))
+        elif kept.why in _UNABLE and able.membership(kind) is MembershipWrite.AT_CREATION:
+            await self.record(self.row.run)  # assets cannot leave it either: it stays what stands for the other
 
-    async def _stand(self, row: Counterpart, origin: Placement, wanted: Placement) -> None:
-        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
-        if self.context.policy.conflicts.of(f"{PLACEMENTS}{row.place}") is ConflictPolicy.TARGET:
-            await self._keep(origin, replace(wanted, id=row.target), row.run)
-            return
-        self._open.add((origin.kind, origin.id))
-        self._leave(row, wanted, NotRenamed.BOTH)
+
+_UNABLE = {NotRenamed.FIXED: Feature.RENAMED_CONTAINERS, NotRenamed.MOVED: Feature.MOVED_CONTAINERS}

@@ -6,28 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from dam_sync.engine.names.verdict import NameAction, NamePurpose, NameVerdict, action_of, verdict_of
 from dam_sync.mapping.vocabulary import fold, normal
 
 Path: TypeAlias = tuple[str, ...]
 Holds: TypeAlias = Callable[[Path], bool]
-Finds: TypeAlias = Callable[[Path], str]
+Key: TypeAlias = str | Path
+"""What tells one from another: its id, or its path if it has none; empty if there is nothing."""
+Finds: TypeAlias = Callable[[Path], Key]
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What is at so many levels of the path at the target becomes `new`, the path that the source has. moved: below
-    another parent. theirs: others gave it the name that it has."""
+    """What is at so many levels of the path at the target becomes `new`, the path that is wanted. moved: below another
+    parent. verdict: whose name it has."""
 
     depth: int
     new: Path
     moved: bool = False
-    theirs: bool = False
+    verdict: NameVerdict = NameVerdict.OURS
 
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """What both trees have. stands: the id of what stands at the target for a path of the source; at: the id of what is
-    at a path of the target; "" for none. lives: whether the source has something at a path."""
+    """What both trees have. stands: what stands at the target for a path of the source; at: what is at a path of the
+    target. lives: whether the source has something at a path."""
 
     stands: Finds
     at: Finds
@@ -39,52 +42,69 @@ class Trees:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """The path that runs gave a container or term, and the one that the source has now. every: levels get their names
-    back that the source did not change."""
+class PathRenaming:
+    """The path that runs gave a container or term, and the one that is wanted."""
 
     given: Path
     wanted: Path
-    every: bool = False
+    purpose: NamePurpose = NamePurpose.RUN
 
-    def after(self, step: Level) -> Names:
+    @property
+    def takes_back(self) -> bool:
+        """Whether levels get their names back that only others changed."""
+        return action_of(NameVerdict.THEIRS, self.purpose) is NameAction.RENAME
+
+    def verdict(self, now: Path) -> NameVerdict:
+        """Of its whole path at the target: whose the first name is that is not the wanted one. Of a path that lacks
+        levels above, its name alone counts."""
+        if not len(now) == len(self.given) == len(self.wanted):
+            return verdict_of(self.given[-1], self.wanted[-1], now[-1])
+        verdicts = (self._verdict(level, now) for level in range(1, len(now) + 1))
+        return next((each for each in verdicts if each is not NameVerdict.SAME), NameVerdict.SAME)
+
+    def after(self, step: Level) -> PathRenaming:
         """What is left after a step."""
-        return Names((*step.new, *self.given[len(step.new) :]), self.wanted, self.every)
+        return PathRenaming((*step.new, *self.given[len(step.new) :]), self.wanted, self.purpose)
 
     def step(self, now: Path, trees: Trees) -> Level | None:
         """The first step from its path at the target; None if none is left."""
         if len(now) == len(self.given) == len(self.wanted):
             return self._level_by_level(now, trees)
-        if self.given[:-1] == self.wanted[:-1] and not self.every:
+        if self.given[:-1] == self.wanted[:-1] and not self.takes_back:
             return self._last_name(now)
         return None if now == self.wanted else self._move(now, by_others=len(now) != len(self.given))
 
     def _level_by_level(self, now: Path, trees: Trees) -> Level | None:
-        """It is as deep as ever: the first level with another name gets that of the source, or it goes elsewhere."""
+        """It is as deep as ever: the first level with another name gets the wanted one, or it goes elsewhere."""
         depth = next((level for level in range(1, len(now) + 1) if self._differs(level, now, trees)), 0)
         if not depth:
             return None
         if depth < len(now) and self._left(depth, now, trees):
             return self._move(now, by_others=trees.is_other(self.given[:depth], now[:depth]))
-        return Level(depth, self.wanted[:depth], theirs=not _same(now[depth - 1], self.given[depth - 1]))
+        return Level(depth, self.wanted[:depth], verdict=self._verdict(depth, now))
+
+    def _verdict(self, level: int, now: Path) -> NameVerdict:
+        return verdict_of(self.given[level - 1], self.wanted[level - 1], now[level - 1])
 
     def _last_name(self, now: Path) -> Level | None:
-        """Others moved it, and the source left it where it was: its name alone counts."""
-        if self.wanted[-1] in (now[-1], self.given[-1]):
+        """Others moved it, and it is wanted where it was: its name alone counts."""
+        verdict = verdict_of(self.given[-1], self.wanted[-1], now[-1])
+        if verdict in (NameVerdict.SAME, NameVerdict.THEIRS):
             return None
-        return Level(len(now), self.wanted, theirs=not _same(now[-1], self.given[-1]))
+        return Level(len(now), self.wanted, verdict=verdict)
 
     def _move(self, now: Path, *, by_others: bool) -> Level:
-        renamed = now[-1] != self.wanted[-1] and not _same(now[-1], self.given[-1])
-        return Level(len(now), self.wanted, moved=True, theirs=renamed or by_others)
+        renamed = now[-1] != self.wanted[-1] and now[-1].casefold() != self.given[-1].casefold()
+        verdict = NameVerdict.BOTH if renamed or by_others else NameVerdict.OURS
+        return Level(len(now), self.wanted, moved=True, verdict=verdict)
 
     def _differs(self, level: int, now: Path, trees: Trees) -> bool:
         """Whether this level is to get another name."""
-        wanted = self.wanted[level - 1]
-        if now[level - 1] == wanted or self.every:
-            return now[level - 1] != wanted
+        verdict = self._verdict(level, now)
+        if verdict is NameVerdict.SAME or self.takes_back:
+            return verdict is not NameVerdict.SAME
         settled = level < len(now) and trees.stands(self.wanted[:level]) == trees.at(now[:level])
-        return self.given[level - 1] != wanted and not settled
+        return action_of(verdict, self.purpose) is not NameAction.LEAVE and not settled
 
     def _left(self, depth: int, now: Path, trees: Trees) -> bool:
         """Whether it left this level above it for another one, which did not only get another name."""
@@ -115,7 +135,3 @@ def _name_given(given: str, now: str, origin: str, met: str) -> str:
     if fold(now) in (fold(given), fold(met)):
         return now
     return met if fold(given) == fold(origin) else given
-
-
-def _same(one: str, other: str) -> bool:
-    return one.casefold() == other.casefold()

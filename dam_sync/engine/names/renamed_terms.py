@@ -6,25 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import structlog
-
-from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.renames.counterparts import Counterparts, NotRenamed
-from dam_sync.engine.renames.paths import Level, Names, Path, Trees, alike, given_by_runs
+from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.names.paths import Key, Level, Path, PathRenaming, Trees, alike, given_by_runs
+from dam_sync.engine.names.rename import RenameObstacle, follow
+from dam_sync.engine.names.source_terms import SourceTerms
+from dam_sync.engine.names.terms import TargetTerms
+from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.source_terms import SourceTerms
-from dam_sync.engine.taxonomy import TERMS, TargetTerms
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
 from dam_sync.model import journal_names
 from dam_sync.model.asset import digest_of, with_new_top
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.conflict import ConflictPolicy
-from dam_sync.model.errors import DamSyncError
 from dam_sync.model.values import Term
 from dam_sync.store.rows import TERM, Counterpart
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class TermRenames:
     terms: TargetTerms
     origins: SourceTerms
     known: Counterparts
-    _open: set[tuple[str, str]] = field(default_factory=set)  # renamed at both, and not decided
+    undecided: set[tuple[str, str]] = field(default_factory=set)  # renamed at both sides
     _left: set[tuple[str, str]] = field(default_factory=set)  # not renamed, for reasons that were noted
     _earlier: bool = field(init=False)  # earlier runs knew terms
 
@@ -73,7 +69,7 @@ class TermRenames:
         return found
 
     def _find_again(self, index: TermIndex, path: Path, stands: Term, met: MetTerm) -> None:
-        if (met.rule.name, met.source) not in self._open:
+        if (met.rule.name, met.source) not in self.undecided:
             index.add_created(path, stands)
         elif met.rule.by_path:
             index.call(stands, path)
@@ -112,7 +108,7 @@ class TermRenames:
         """Remember which terms of the target stand for those met since the last call."""
         for vocabulary, index in (self.terms.index or {}).items():
             for met in index.newly_met():
-                if met.target is not None and (met.rule.name, met.source) not in self._open:
+                if met.target is not None and (met.rule.name, met.source) not in self.undecided:
                     await self._keep(vocabulary, index, met, met.target)
 
     async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
@@ -141,11 +137,7 @@ class TermRenames:
         """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
         removed what stood for the term, and their change of the assets is not ours."""
         entries = journal_names.renamed_term_names(vocabulary, row.name, name[-1])
-        return await self._begun(entries) or await self.context.store.has_written(self.context.run.id, *entries)
-
-    async def _begun(self, entries: Sequence[str]) -> bool:
-        journal = self.context.store.run_journal(TERMS)
-        return any([await journal.is_begun(entry) for entry in entries])
+        return await self.terms.begun(entries) or await self.context.store.has_written(self.context.run.id, *entries)
 
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""
@@ -159,7 +151,7 @@ class TermRenames:
             return
         for level, (one, other) in enumerate(zip(row.name, name, strict=True)):
             old = Term(one, row.target if level == len(name) - 1 else "", (*name[:level], one))
-            if one != other and await self._begun(journal_names.renamed_term_names(vocabulary, old.path, other)):
+            if one != other and await self.terms.begun(journal_names.renamed_term_names(vocabulary, old.path, other)):
                 await self.terms.rename(vocabulary, old, Term(other, path=name[: level + 1]))
 
     async def _standing(self, needed: _Needed) -> Term | None:
@@ -169,110 +161,109 @@ class TermRenames:
         now = needed.index.by_id(row.target) if row is not None else None
         if row is None or now is None:
             return None
-        if alike(row.origin, met.path) or row.run == self.context.run.id:
-            return await self._called_otherwise(needed, row, now)
-        if row.mapping != _digest(met, self.context):
-            return None
-        why = await self._obstacle(row)
-        if why is not None:
-            self._leave(row, needed.term, why)
-            return None
-        return await self._renamed(needed, row, now)
+        one = _StandingTerm(self, needed, row, now, _path_of(now))
+        if row.run == self.context.run.id or (alike(row.origin, met.path) and not self.context.repairs):
+            return now  # read before this run renamed it, or others did
+        if alike(row.origin, met.path):
+            return now if (await one.facts()).obstacle() is not None else await self._follow(one)
+        return await self._follow(one) if row.mapping == _digest(met, self.context) else None
 
-    async def _stands(self, row: Counterpart, now: Term, term: Term) -> Term:
-        """It was renamed at both: the name that it has at the target stands, permanently or until somebody decides."""
-        if self.context.policy.conflicts.default is ConflictPolicy.TARGET:
-            return now
-        self._leave(row, term, NotRenamed.BOTH)
-        self._open.add((row.scope, row.source))
-        name = tuple(map(normal, now.path)) or row.name
-        await self.known.keep(replace(row, name=name))
-        return replace(now, label=name[-1])
-
-    async def _called_otherwise(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
-        """Others renamed it at the target, which a repair undoes, or what was read of the asset is older than a
-        rename of this run."""
-        if row.run != self.context.run.id and self.context.repairs and await self._obstacle(row) is None:
-            return await self._renamed(needed, row, now)
-        return now
-
-    @property
-    def _overrides(self) -> bool:
-        """Whether the name of the source stands where the target has another."""
-        return self.context.policy.conflicts.default is ConflictPolicy.SOURCE or self.context.repairs
-
-    async def _obstacle(self, row: Counterpart) -> NotRenamed | None:
-        if fold(row.wanted[-1]) != fold(row.origin[-1]):
-            return NotRenamed.OTHER_NAME
-        if await self.known.is_shared(row):
-            return NotRenamed.SHARED
-        return None if Operation.RENAME_TERM in self.context.target.capabilities else NotRenamed.FIXED
-
-    async def _renamed(self, needed: _Needed, row: Counterpart, now: Term) -> Term | None:
-        """It, by its new name; None if it keeps another, for a reason that is noted."""
-        at = _path_of(now)
-        names = self._names(needed.met, row, at)
-        if at[:-1] != names.wanted[:-1]:
+    async def _follow(self, one: _StandingTerm) -> Term | None:
+        """It, by its new name where it gets that; None if it does not stand for the other any more."""
+        if one.path()[:-1] != one.renaming.wanted[:-1]:
             await self.origins.read()
-        try:
-            path = await self._step_by_step(needed, names, at)
-        except DamSyncError as error:
-            if not isinstance(react(error), ParkAsset):
-                raise
-            log.warning("term.not_renamed", vocabulary=needed.vocabulary, term=needed.term.label, message=error.message)
-            self._leave(row, needed.term, NotRenamed.REFUSED, error.message)
-            return None
-        if path is NotRenamed.BOTH:
-            return await self._stands(row, now, needed.term)
-        if isinstance(path, NotRenamed):
-            self._leave(row, needed.term, path)
-            return None
-        found = needed.index.by_path(path)
-        if found is not None:
-            await self._keep(needed.vocabulary, needed.index, needed.met, found, self.context.run.id)
-        return found
+        return one.standing if await follow(one, self.context.run.id) else None
 
-    def _names(self, met: MetTerm, row: Counterpart, at: Path) -> Names:
-        """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
-        if met.rule.by_path and len(met.path) > 1:
-            return Names(row.wanted, met.path, self.context.repairs)
-        return Names((*at[:-1], row.wanted[-1]), (*at[:-1], met.path[-1]), self.context.repairs)
+    async def remember(self, needed: _Needed, target: Term, run: int) -> None:
+        """What stands for a term of the source."""
+        await self._keep(needed.vocabulary, needed.index, needed.met, target, run)
 
-    async def _step_by_step(self, needed: _Needed, names: Names, at: Path) -> Path | NotRenamed:
-        """Levels above it first; its path then, or why it cannot be done. at: its path at the target."""
-        stands = partial(_standing_at, needed.index)
-        trees = Trees(stands, stands, partial(self._lives, needed.met.rule.source))
-        while (step := names.step(at, trees)) is not None:
-            if step.theirs and not self._overrides:
-                return NotRenamed.BOTH
-            if step.moved or needed.index.by_path(at[: step.depth]) is None:
-                return NotRenamed.MOVED
-            at, names = await self._level_renamed(needed, at, step), names.after(step)
-        return at
-
-    async def _level_renamed(self, needed: _Needed, at: Path, step: Level) -> Path:
-        """Its path after one level of it got another name. at: its path at the target."""
-        vocabulary, path = needed.vocabulary, (*at[: step.depth - 1], step.new[-1])
-        one = (await self.terms.known())[vocabulary].by_path(at[: step.depth])
-        renamed = Term(path[-1])
-        if step.depth == len(at):
-            wanted = replace(needed.term, label=path[-1], path=step.new, id="")
-            renamed = self.origins.completed(wanted, needed.met.rule.source)
-        if one is not None:
-            await self.terms.rename(vocabulary, one, replace(renamed, path=path))
-        return with_new_top(at, at[: step.depth], path)
-
-    def _lives(self, vocabulary: str, path: Path) -> bool:
+    def lives(self, vocabulary: str, path: Path) -> bool:
         """Whether the source may have a term at this path: unknown unless its vocabularies were read."""
         return not self.origins.loaded or self.origins.at(vocabulary, path) is not None
 
     def _leave(self, row: Counterpart, term: Term, why: NotRenamed, detail: str = "") -> None:
         """It keeps its name; assets get another one."""
         self._left.add((row.scope, row.source))
-        if why is NotRenamed.FIXED:
-            detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
         old, new = path_text(Term("", path=row.name)), path_text(term) or term.label
         self.known.notes.add(f"term of {row.place}", why.explained(detail), old, new)
+
+    async def leave(self, row: Counterpart, needed: _Needed, kept: RenameObstacle) -> None:
+        """It keeps its name, permanently or until somebody decides."""
+        detail = kept.error.message if kept.error is not None else ""
+        if kept.why is NotRenamed.FIXED:
+            detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
+        self._leave(row, needed.term, kept.why, detail)
+        if kept.action is NameAction.OPEN:
+            self.undecided.add((row.scope, row.source))
+
+
+@dataclass(slots=True)
+class _StandingTerm:
+    """Stands for a term of the source; implements `Followed`. standing: as the target has it now; at: its path."""
+
+    names: TermRenames
+    needed: _Needed
+    row: Counterpart
+    standing: Term | None
+    at: Path
+
+    @property
+    def renaming(self) -> PathRenaming:
+        """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
+        met, row, above = self.needed.met, self.row, self.at[:-1]
+        purpose = NamePurpose.REPAIR if self.names.context.repairs else NamePurpose.RUN
+        if met.rule.by_path and len(met.path) > 1:
+            return PathRenaming(row.wanted, met.path, purpose)
+        return PathRenaming((*above, row.wanted[-1]), (*above, met.path[-1]), purpose)
+
+    @property
+    def trees(self) -> Trees:
+        stands = partial(key_at, self.needed.index)
+        return Trees(stands, stands, partial(self.names.lives, self.needed.met.rule.source))
+
+    @property
+    def rule(self) -> ConflictPolicy:
+        return self.names.context.policy.conflicts.default
+
+    def path(self) -> Path:
+        return self.at
+
+    async def facts(self) -> NameFacts:
+        row, able = self.row, self.names.context.target.capabilities
+        named = fold(row.wanted[-1]) != fold(row.origin[-1])
+        fixed = Operation.RENAME_TERM not in able
+        return NameFacts(named=named, shared=await self.names.known.is_shared(row), fixed=fixed)
+
+    async def complete(self) -> None:
+        """Once the term is met by its new name: see `TermRenames.keep`."""
+
+    def is_able(self, step: Level) -> bool:
+        return not step.moved and self.needed.index.by_path(self.at[: step.depth]) is not None
+
+    async def rename(self, step: Level) -> None:
+        needed, path = self.needed, (*self.at[: step.depth - 1], step.new[-1])
+        index = (await self.names.terms.known())[needed.vocabulary]
+        one, renamed = index.by_path(self.at[: step.depth]), Term(path[-1])
+        if step.depth == len(self.at):
+            wanted = replace(needed.term, label=path[-1], path=step.new, id="")
+            renamed = self.names.origins.completed(wanted, needed.met.rule.source)
+        if one is not None:
+            await self.names.terms.rename(needed.vocabulary, one, replace(renamed, path=path))
+        self.at = with_new_top(self.at, self.at[: step.depth], path)
+        self.standing = needed.index.by_path(self.at)
+
+    async def record(self, run: int) -> None:
+        self.standing = self.needed.index.by_path(self.at)
+        if self.standing is not None:
+            await self.names.remember(self.needed, self.standing, run)
+
+    async def keep(self, kept: RenameObstacle) -> None:
+        await self.names.leave(self.row, self.needed, kept)
+        if kept.action is NameAction.OPEN and self.standing is not None:
+            name = tuple(map(normal, self.standing.path)) or self.row.name
+            await self.names.known.keep(replace(self.row, name=name))
+            self.standing = replace(self.standing, label=name[-1])
 
 
 def _row_of(met: MetTerm, target: Term, context: RunContext, run: int) -> Counterpart:
@@ -302,9 +293,10 @@ def _path_of(term: Term) -> Path:
     return tuple(map(normal, term.path)) or (normal(term.label),)
 
 
-def _standing_at(index: TermIndex, path: Path) -> str:
+def key_at(index: TermIndex, path: Path) -> Key:
+    """What tells the term at this path from others."""
     found = index.by_path(path)
-    return (found.id or path_text(found) or found.label) if found is not None else ""
+    return (found.id or found.path or (found.label,)) if found is not None else ""
 
 
 def _digest(met: MetTerm, context: RunContext) -> str:
