@@ -22,18 +22,20 @@ from tests.support.virtual.fuse import AFTER, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.target_edits import (
     BY_HAND,
     EDITS,
+    LATER,
     REPLACED,
     TAGS,
     Change,
     Edit,
     Hand,
     field,
+    library,
     member,
     renamed,
     rights,
     tags,
 )
-from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
+from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, moved, scene
 
 POLICIES = ("park", "source", "target", "newest", "merge")
 OURS = "at the source"
@@ -255,3 +257,17 @@ def test_a_killed_run_resolves_conflicts_as_it_would_have(tmp_path: Path, kind: 
             rows = [made.target.assets[0]["fields"]["note"], *(len(row["versions"]) for row in made.target.assets)]
             states.append(rows)
             assert states[0] == rows, f"{point}: {rows}"
+
+
+def test_a_release_date_that_our_own_update_made_is_nobodys_change(tmp_path: Path) -> None:
+    """Service E gives an asset a release date whenever it is written without one. With the value of the target kept, an
+    embargo of the source would not arrive, and the asset would stay visible."""
+    with moved(tmp_path, (B, E), library(4), exposure=ACCEPTED) as job:
+        for release in (None, LATER):
+            job.universe.do(job.universe.clock.sleep(7200))
+            job.edits = (Edit("release changed", "release", rights(release_at=release)),)
+            job.edit_originals()
+            report = job.run(full=True)
+            assert (report.parked, report.counts["updated"]) == ([], 1)
+        assert job.verify()["clean"]
+        assert sum(row["rights"]["release_at"] == "2060-01-01T00:00:00Z" for row in job.target.assets) == 1

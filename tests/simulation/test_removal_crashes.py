@@ -135,9 +135,9 @@ def test_an_asset_that_a_crash_left_out_of_the_trash_goes_back_unless_people_cha
             assert len(job.target.assets) == number
 
 
-@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("edited", ["", "a value", "the file"])
 def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_left_the_source(
-    tmp_path: Path, edited: bool
+    tmp_path: Path, edited: str
 ) -> None:
     """Its values were written, its new file could not be read, and then it left the source."""
     with removing(tmp_path, ("b_documents", "d_templates"), grace="0d") as job:
@@ -150,8 +150,10 @@ def test_what_an_update_wrote_in_part_is_nobodys_change_of_an_asset_that_left_th
         faults.clear()
         sources = {row["asset"]: sources[row["asset"]] for row in job.errors()}
         assert sources
-        if edited:
+        if edited == "a value":
             job.edit(sources.values(), note_of(job.target), "by hand")
+        elif edited:
+            job.replace_files(sources.values(), "target")
         job.remove(sources)
         for _ in range(RUNS):
             job.live()

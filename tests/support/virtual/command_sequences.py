@@ -154,7 +154,7 @@ class CommandSequence:
     # -- people --------------------------------------------------------------------------------------------------------
 
     def _edit(self) -> None:
-        acts = {
+        acts: dict[str, Callable[[list[str]], None]] = {
             "retitled": self.job.retitle,
             "files replaced": self.job.replace_files,
             "removed": self._remove,

@@ -133,13 +133,13 @@ class Removals:
 
         self._each("source", sources, changed)
 
-    def replace_files(self, sources: Iterable[str]) -> None:
+    def replace_files(self, assets: Iterable[str], role: str = "source") -> None:
         """People upload another file over these."""
 
         async def replaced(service: Service, each: AssetId) -> None:
             await service.replace(each, bytes_of(await service.fetch(each)), MemoryJournal())
 
-        self._each("source", sources, replaced)
+        self._each(role, assets, replaced)
 
     def seen_by(self, targets: Iterable[str]) -> set[str]:
         """Groups that see any of these at the target, as it reports them."""
