@@ -19,6 +19,7 @@ ONLY_ONE = 0.6  # several values of which the target takes one: the others are l
 LANGUAGE = 0.93
 FACET = 0.8
 EITHER_WAY = 0.48  # a name that may mean several things, if there is another counterpart for it
+LIKELY = 0.5  # a score above which a pair is probably right
 GOOD = 0.7  # score of a field with values to which one with the same name and without values gives way
 
 
@@ -109,6 +110,10 @@ class FieldMatching:
     def best(self, target: Field) -> FieldPair | None:
         """The most certain pair of a field of the target, whether its source is used or not."""
         return next((pair for pair, known in self._all() if known.key == target.key), None)
+
+    def likely(self) -> list[tuple[str, str]]:
+        """Keys of both sides that are probably one field, the most certain first, whatever else they may be."""
+        return [(pair.key, target.key) for pair, target in self._all() if pair.score > LIKELY or pair.exact]
 
     def _all(self) -> list[tuple[FieldPair, Field]]:
         if self._ranked is None:

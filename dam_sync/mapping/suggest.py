@@ -80,8 +80,8 @@ class _Suggesting:
     def done(self, wish: str) -> Suggestion:
         """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
-        self.profile = choose_profile(source, target, self.sample)
-        pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales, self.evidence)
+        self.profile = choose_profile(source, target, lambda: self._matching().likely(), self.sample)
+        pairing = self._matching()
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
         pairing.take(exact=True, reserved=reserved)
@@ -103,6 +103,11 @@ class _Suggesting:
         relations = dict(self._relations())
         notes = tuple(dict.fromkeys(self.notes))
         return Suggestion(lines, self.vocabularies, self.profile, self.locales, tuple(ignored), notes, relations)
+
+    def _matching(self) -> FieldMatching:
+        """The fields to pair, those of the target as far as the profile has them."""
+        locales = self.source.locales or self.locales
+        return FieldMatching(self._readable(), self._writable(), locales, self.evidence)
 
     def _readable(self) -> list[Field]:
         fields = [known for known in self.source.fields.values() if not _kept_there(known)]

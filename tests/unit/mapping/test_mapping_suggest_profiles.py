@@ -142,3 +142,36 @@ def test_the_marker_goes_where_the_source_stores_nothing_of_its_own(tmp_path: Pa
         assert walked(tmp_path, found, both, both).marker == marker
         told = any("srckey is similar to it" in note for note in found.notes)
         assert told is ("srckey" in filled)
+
+
+def test_a_profile_is_chosen_by_fields_that_mean_the_same_in_other_words() -> None:
+    plain, own, other = frozenset({"File"}), frozenset({"Figure"}), frozenset({"Paperwork"})
+    source = schema(
+        *(Field(key, TEXT) for key in ("titel", "fotograaf", "vervaardiger", "inventarisnummer")),
+        types=(AssetType("Beeldopname"), AssetType("Schriftstuk")),
+    )
+    target = schema(
+        Field("lib:heading", TEXT, types=own | other),
+        Field("lib:maker", TEXT, types=own | other),
+        Field("lib:accession_number", TEXT, types=own | other),
+        Field("lib:photographed_by", TEXT, types=own),
+        Field("dc:title", TEXT, types=plain | own | other),
+        Field("lib:srckey", TEXT, types=own | other),
+        Field("dc:source", TEXT, types=plain | own | other),
+        types=(AssetType("File"), AssetType("Figure"), AssetType("Paperwork")),
+    )
+    found = suggest(source, target)
+    assert found.profile.block == {"default": "Figure"}
+    assert found.profile.reason == "Figure: its type has 4 of the source's fields, none has more: please check"
+    assert {line.target for line in found.lines if line.block == "fields"} >= {"lib:maker", "lib:photographed_by"}
+
+
+def test_profiles_with_equally_many_fields_are_all_named() -> None:
+    both = frozenset({"Figure", "Paperwork"})
+    target = schema(
+        *(Field(key, TEXT, types=both) for key in ("lib:title", "lib:maker", "lib:srckey")),
+        types=(AssetType("Figure"), AssetType("Paperwork")),
+    )
+    found = suggest(schema(Field("titel", TEXT), Field("vervaardiger", TEXT)), target)
+    assert found.profile.block == {"default": "Figure"}
+    assert found.profile.reason == "Figure: its type has 2 of the source's fields, as many as Paperwork: please check"
