@@ -1,4 +1,4 @@
-"""The profile of a suggested mapping: by how many of the source's fields its type has, in whatever words, then by name."""
+"""The profile of a suggested mapping: by how many of the source's fields its type has in any words, then by name."""
 
 from __future__ import annotations
 
