@@ -336,3 +336,29 @@ async def test_no_formula_begins_in_the_name_of_a_column(tmp_path: Path) -> None
     (row,) = await everything(connect(tmp_path / "f", read_only=True, format="csv"))
     assert row.asset is not None
     assert row.asset.fields["a;=cmd()|x"] == "text"
+
+
+async def test_groups_of_a_list_by_hand_can_stand_for_everybody(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text(
+        'id;groups\n1;Friends\n2;"Friends, old;Staff"\n3;"Staff;Friends"\n4;\n', "utf-8"
+    )
+    service = connect(tmp_path, read_only=True, everybody="Friends")
+    await service.probe()
+    seen = {entry.id: entry.asset.rights.groups for entry in await everything(service)}
+    assert seen == {"1": frozenset(), "2": {"Friends, old", "Staff"}, "3": frozenset(), "4": frozenset()}
+    assert service.exposure_options().with_everybody("Staff") == "`options: {everybody: [Friends, Staff]}`"
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields"),
+    [
+        ("id;fields.Maker", {"Maker"}),
+        ("id;created_at;fields.Maker", {"Maker", "created"}),
+        ("id;fields.source_key", {"source_key"}),
+    ],
+)
+async def test_a_list_by_hand_has_no_fields_but_its_own(tmp_path: Path, columns: str, fields: set[str]) -> None:
+    (tmp_path / "catalogue.csv").write_text(f"{columns}\n1;\n", "utf-8")
+    service = connect(tmp_path, read_only=True)
+    await service.probe()
+    assert set((await service.schema()).fields) == fields

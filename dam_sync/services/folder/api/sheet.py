@@ -48,6 +48,7 @@ FLAGS: Final = {YES: True, NO: False, "true": True, "false": False, "1": True, "
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)")
 MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
 WRITTEN = f"{SCRATCH}/catalogue.csv.new"
+FIELD_OF: Final = {"created": "created_at"}  # the column of an asset that is a field as well
 _FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
 _CELL: Final = "correct the cell, then `errors JOB --retry`; `dam-sync help folder` describes the columns"
 _COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
@@ -350,6 +351,12 @@ class Sheet:
             folders = {path[:n] for path in self._folders() for n in range(1, len(path) + 1)} - paths
             known = [*known, *({"record": kind, "kind": "folder", "path": list(path)} for path in sorted(folders))]
         return known
+
+    def names(self, key: str) -> bool:
+        """Whether a column is about this field."""
+        with self._opened():
+            found = filter(None, map(COLUMN.fullmatch, self._columns))
+            return key in {unescaped(column["key"], ESCAPED) for column in found} or FIELD_OF.get(key) in self._columns
 
     def close(self) -> None:
         """Nothing is held open."""
