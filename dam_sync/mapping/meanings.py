@@ -74,6 +74,23 @@ MEANINGS: Final = (
     ("client", "customer", "client name", "customer name"),
     ("colour", "color"),
     ("season", "product season"),
+    ("height", "object height"),
+    ("width", "breadth", "object width"),
+    ("depth", "object depth"),
+    ("length", "object length"),
+    ("diameter", "object diameter"),
+    ("weight", "object weight"),
+    ("image height", "pixel height", "height pixel", "height px", "height in pixel"),
+    ("image width", "pixel width", "width pixel", "width px", "width in pixel"),
+    ("condition", "object condition", "condition state", "state of preservation", "preservation state"),
+    ("provenance", "ownership history", "history of ownership", "former ownership"),
+    ("acquisition method", "method of acquisition", "mode of acquisition", "acquisition type", "how acquired",
+     "manner of acquisition", "acquired by", "mode of entry", "entry method"),
+    ("insurance value", "insured value", "value for insurance", "insurance valuation", "sum insured", "insured sum"),
+    ("storage location", "current location", "normal location", "store location", "storage place", "place of storage",
+     "object location", "location in store", "storage"),
+    ("on display", "on view", "on exhibition", "currently on display", "is on display"),
+    ("find spot", "findspot", "find place", "find location", "place found", "place of finding", "place of discovery"),
 )  # fmt: skip
 EITHER: Final = (
     (("date created", "creation date", "created on", "date of creation", "creation", "date", "dated", "year", "datum",
@@ -88,7 +105,26 @@ NUMBER: Final = frozenset({"no", "nr", "num", "number"})  # at the end of a name
 FILLING: Final = frozenset({"the", "and", "or", "for", "a", "s"})  # what a name means without
 LINKING: Final = frozenset(  # and without these between two other words: `date de l'oeuvre`
     (
-        *("of", "de", "du", "des", "d", "la", "le", "les", "l", "et", "der", "die", "das", "von", "und", "am", "im"),
+        *(
+            "in",
+            "of",
+            "de",
+            "du",
+            "des",
+            "d",
+            "la",
+            "le",
+            "les",
+            "l",
+            "et",
+            "der",
+            "die",
+            "das",
+            "von",
+            "und",
+            "am",
+            "im",
+        ),
         *("van", "het", "en", "op", "del", "los", "las", "el", "y", "di", "dello", "della", "dei", "delle", "e"),
     )
 )
@@ -100,11 +136,13 @@ WHOSE: Final = frozenset(  # words that say no more than whose value it is: the 
         *("principale", "haupt", "hoofd", "all", "preferred"),
     )
 )
+UNITS: Final = ("cm", "mm", "inch", "inches", "kg", "lb", "eur", "usd", "gbp", "chf")
 FORMS: Final = frozenset(  # words that say only how a value is written
     (
         *("text", "texte", "texto", "testo", "display", "anzeige", "weergave", "value", "statement", "string", "label"),
         *("name", "naam", "nom", "list", "liste", "angabe", "angaben", "vermerk", "feld", "field", "description"),
-        *("cm", "mm", "inch", "inches", "free", "full"),
+        *UNITS,
+        *("free", "full"),
     )
 )
 OTHERWISE: Final = frozenset(  # words that make another thing of it: the role of a creator, a former title

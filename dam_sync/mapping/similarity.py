@@ -65,6 +65,11 @@ def names_of(field: Field) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (bare(field.key), field.label) if compact(name)))
 
 
+def has_meaning(field: Field) -> bool:
+    """Whether it is known what one of the names of a field means."""
+    return any(_meanings(name, core_meanings_of) for name in names_of(field))
+
+
 def bare(key: str) -> str:
     """A key without the `prefix:` before it."""
     return key.partition(":")[2] or key

@@ -138,5 +138,44 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("Kunde", "Auftraggeber", "klant", "cliente"),
     "campaign": ("Kampagne", "campagne"),
     "brand": ("Marke", "merk", "marque"),
+    "height": ("Höhe", "hoogte", "hauteur", "altura", "alto", "altezza"),
+    "width": ("Breite", "breedte", "largeur", "ancho", "anchura", "larghezza"),
+    "depth": ("Tiefe", "diepte", "profondeur", "profundidad", "profondità"),
+    "length": ("Länge", "lengte", "longueur", "largo", "lunghezza"),
+    "diameter": ("Durchmesser", "diamètre", "diámetro", "diametro"),
+    "weight": ("Gewicht", "poids", "peso"),
+    "image height": ("Bildhöhe", "Höhe in Pixel"),
+    "image width": ("Bildbreite", "Breite in Pixel"),
+    "condition": (
+        "Zustand", "Erhaltungszustand", "Erhaltung", "toestand", "conditie", "staat van bewaring", "état",
+        "état de conservation", "estado de conservación", "stato di conservazione", "conservazione",
+    ),
+    "provenance": (
+        "Provenienz", "Vorbesitz", "herkomst", "eigendomsgeschiedenis", "historique de propriété", "procedencia",
+        "provenienza",
+    ),
+    "acquisition method": (
+        "Erwerbungsart", "Erwerbsart", "Zugangsart", "Art der Erwerbung", "Art des Zugangs", "verwervingswijze",
+        "verwervingsmethode", "wijze van verwerving", "mode d'acquisition", "forma de adquisición",
+        "forma de ingreso", "modo de adquisición", "modalità di acquisizione", "modo di acquisizione",
+    ),
+    "insurance value": (
+        "Versicherungswert", "Versicherungssumme", "verzekeringswaarde", "verzekerde waarde", "verzekerd bedrag",
+        "valeur d'assurance", "valeur assurée", "valor de seguro", "valor asegurado", "valore assicurativo",
+        "valore assicurato",
+    ),
+    "storage location": (
+        "Standort", "Lagerort", "Depotstandort", "Aufbewahrungsort", "standplaats", "bewaarplaats", "depotlocatie",
+        "localisation", "lieu de conservation", "emplacement", "ubicación", "localización", "collocazione",
+        "ubicazione",
+    ),
+    "on display": (
+        "ausgestellt", "in Ausstellung", "tentoongesteld", "op zaal", "exposé", "en exposition", "expuesto",
+        "en exposición", "esposto", "in mostra",
+    ),
+    "find spot": (
+        "Fundort", "vindplaats", "lieu de découverte", "lieu de trouvaille", "lugar de hallazgo",
+        "luogo di ritrovamento", "luogo di rinvenimento",
+    ),
     "colour": ("Farbe", "kleur", "couleur", "colore"),
 }  # fmt: skip

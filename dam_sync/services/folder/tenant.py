@@ -215,8 +215,8 @@ class Tenant:
         )
 
     def _has(self, own: Field) -> bool:
-        """Whether assets can have a field that we give to every folder: what others made, and is a source, has no marker
-        of ours, and a list of theirs has dates only in a column for them."""
+        """Whether assets can have a field that we give to every folder: what others made, and is a source, has no
+        marker of ours, and a list of theirs has dates only in a column for them."""
         if self._adopted is not None or not self.read_only or self.is_ours:
             return True
         named = self.rows.names(own.key) if self.rows is not None else False

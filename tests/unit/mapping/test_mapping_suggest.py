@@ -168,9 +168,9 @@ def test_a_field_for_names_of_users_is_paired_with_no_other() -> None:
 
 
 def test_names_that_are_nearly_the_same_make_a_weak_field_rule() -> None:
-    target = schema(Field("provenance", TEXT, indexed=False))
-    line = by_target(suggest(schema(Field("provenence", TEXT)), target))["provenance"]
-    assert line.sources == ("fields.provenence",)
+    target = schema(Field("watermark", TEXT, indexed=False))
+    line = by_target(suggest(schema(Field("watermerk", TEXT)), target))["watermark"]
+    assert line.sources == ("fields.watermerk",)
     assert 0.5 < line.score < 0.8
 
 

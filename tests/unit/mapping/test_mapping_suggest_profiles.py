@@ -175,3 +175,38 @@ def test_profiles_with_equally_many_fields_are_all_named() -> None:
     found = suggest(schema(Field("titel", TEXT), Field("vervaardiger", TEXT)), target)
     assert found.profile.block == {"default": "Figure"}
     assert found.profile.reason == "Figure: its type has 2 of the source's fields, as many as Paperwork: please check"
+
+
+def test_the_marker_is_a_key_of_another_system_in_the_language_of_the_tenant(tmp_path: Path) -> None:
+    def marker(*labels: str) -> str | None:
+        keys = (Field(f"f{at}", TEXT, label) for at, label in enumerate(labels))
+        target = schema(Field("title", TEXT, required=True), *keys)
+        found = walked(tmp_path, suggest(A, target), A, target).marker
+        return target.fields[found].label if found else None
+
+    for label in (
+        "Reference in previous system",
+        "Codice nel sistema precedente",
+        "Schlüssel im Altsystem",
+        "Sleutel in het vorige systeem",
+        "Identifiant dans l'ancien système",
+        "Clave en el sistema anterior",
+    ):
+        assert marker("Autore/Bottega", "Appunti", label) == label
+        assert marker("Werkstatt / Hersteller", "Vermischtes", label) == label
+
+
+def test_the_marker_takes_no_field_whose_meaning_is_known_while_there_is_another() -> None:
+    target = schema(
+        Field("title", TEXT, required=True),
+        Field("bottega", TEXT, "Autore/Bottega"),
+        *(Field(key, TEXT) for key in ("fundort", "parole_chiave", "zusatz")),
+    )
+    lines = by_target(suggest(schema(Field("title", TEXT)), target))
+    assert lines["zusatz"].more == {"marker": True}
+
+
+def test_a_marker_whose_name_says_nothing_of_a_key_has_a_score_that_asks_for_a_person() -> None:
+    for key, score in (("srckey", 1.0), ("zusatz", 0.6)):
+        target = schema(Field("title", TEXT, required=True), Field(key, TEXT))
+        assert by_target(suggest(schema(Field("title", TEXT)), target))[key].score == score

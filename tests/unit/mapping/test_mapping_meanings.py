@@ -1,0 +1,57 @@
+"""What names of fields mean, in the languages of museums."""
+
+from __future__ import annotations
+
+import pytest
+
+from dam_sync.mapping.matching import LIKELY
+from dam_sync.mapping.similarity import similarity
+from dam_sync.model.schema import Field, FieldKind
+
+
+def alike(left: str, right: str) -> float:
+    return similarity(Field(left, FieldKind.TEXT), Field(right, FieldKind.TEXT)).score
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Höhe (cm)", "height_cm"),
+        ("Breite in cm", "largeur"),
+        ("Gewicht (kg)", "peso"),
+        ("object_weight", "poids"),
+        ("Erhaltungszustand", "object condition"),
+        ("conditie", "état de conservation"),
+        ("Provenienz", "ownership_history"),
+        ("verwervingswijze", "acquisition_method"),
+        ("Versicherungswert", "valeur d'assurance"),
+        ("standplaats", "storage_location"),
+        ("tentoongesteld", "on_display"),
+        ("Fundort", "find_spot"),
+    ],
+)
+def test_what_a_registrar_records_means_the_same_in_each_language(one: str, other: str) -> None:
+    assert alike(one, other) > LIKELY
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Height", "Width"),
+        ("image_width", "Breite (cm)"),
+        ("width_px", "object_width"),
+        ("condition", "usage_condition"),
+        ("condition", "condition_of_use"),
+        ("acquisition_method", "acquisition_date"),
+        ("storage_location", "location"),
+        ("Breite (cm)", "l_cm"),
+        ("Gewicht (kg)", "kg"),
+        ("find_spot", "place"),
+    ],
+)
+def test_what_is_measured_or_kept_of_another_thing_is_another_field(one: str, other: str) -> None:
+    assert alike(one, other) < LIKELY
+
+
+def test_a_unit_that_two_names_share_is_no_reason() -> None:
+    assert alike("Umfang (cm)", "x_cm") == 0
