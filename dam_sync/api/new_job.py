@@ -148,11 +148,9 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
     with atomic_write(job.mapping_path, "the mapping") as out:
         out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
-    needed = ", ".join(sorted(suggested.required))
-    notes = (*((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()), *found.notes)
     review, asked = tuple(_review(suggested, job.source.kind)), suggested.questions
     return Initialized(
-        path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, notes, review, asked
+        path, job.mapping_path, (job.mapping_path,), (), len(found.lines), doubtful, found.notes, review, asked
     )
 
 

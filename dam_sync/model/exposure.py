@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.asset import Asset, Draft, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 
 EXPOSURE = "exposure"
@@ -178,6 +178,9 @@ class Decided:
     same: frozenset[str] = frozenset()
 
 
+IDLE = ": it keeps the date, which hides nothing there"
+
+
 def audience_of(asset: Asset) -> Audience:
     """Who sees an asset at the source."""
     rights, status = asset.rights, asset.status
@@ -198,7 +201,7 @@ def widenings(
     source = audience_of(asset)
     return (
         *_status(asset, draft, source, decided),
-        *_dates(source, _with_same_dates(target, draft, decided), now, precision),
+        *_dates(source, _with_same_dates(target, draft, decided), draft.rights, now, precision),
         *_groups(source, draft, target, decided),
         *_restrictions(source, draft, target, decided),
     )
@@ -244,13 +247,19 @@ def _status(asset: Asset, draft: Draft, source: Audience, decided: Decided) -> I
         yield Widening(rule, f"{source.hidden} at the source")
 
 
-def _dates(source: Audience, target: Audience, now: datetime, precision: timedelta) -> Iterator[Widening]:
+def _dates(
+    source: Audience, target: Audience, written: Rights, now: datetime, precision: timedelta
+) -> Iterator[Widening]:
+    """written: the rights of the draft, whose dates may be stored where they hide nothing."""
     release, shown = source.release_at, target.release_at
     if release is not None and release > now and (shown is None or shown < release - precision):
-        yield Widening(ExposureRule.UNRELEASED, f"released on {_day(release)}, at the target {_day(shown, 'at once')}")
+        idle = IDLE if shown is None and written.release_at is not None else ""
+        when = f"released on {_day(release)}, at the target {_day(shown, 'at once')}{idle}"
+        yield Widening(ExposureRule.UNRELEASED, when)
     expiry, gone = source.expires_at, target.expires_at
     if expiry is not None and (gone is None or gone > expiry + precision):
-        yield Widening(ExposureRule.EXPIRY, f"expires on {_day(expiry)}, at the target {_day(gone, 'never')}")
+        idle = IDLE if gone is None and written.expires_at is not None else ""
+        yield Widening(ExposureRule.EXPIRY, f"expires on {_day(expiry)}, at the target {_day(gone, 'never')}{idle}")
 
 
 def _groups(source: Audience, draft: Draft, target: Audience, decided: Decided) -> Iterator[Widening]:

@@ -17,7 +17,7 @@ from dam_sync.model.wording import counted
 
 MOST = 3  # different remedies of one rule in a report
 SHARED = 0.5  # a group of more of the assets than this may stand for everybody
-LOOKUP = "pipe: [{lookup: groups}]}}` with a lookup table `groups` of the names at both"
+LOOKUP = "pipe: [{lookup: groups}]}}` with `lookups: {groups: {values: {NAME: GROUP}}}`"
 STATUSES = frozenset({ExposureRule.ARCHIVED, ExposureRule.UNPUBLISHED})
 
 
@@ -85,7 +85,7 @@ class ExposedDraft:
         known = self.schema.groups
         there = "that it has" if known is None else some(known) or "none yet"
         line = f'`security: {{groups: {{from: "{path}", {LOOKUP}'
-        return f"{line} in the mapping file gives it groups of the target ({there})"
+        return f"{line} in the mapping file gives it groups of the target: NAME at the source is GROUP there ({there})"
 
     def _of_status(self) -> str:
         status, known = self.asset.status, self.schema.statuses

@@ -156,3 +156,14 @@ def test_an_asset_may_fall_under_several_rules() -> None:
         "expiry_dropped",
         "groups_widened",
     ]
+
+
+def test_a_date_that_the_target_stores_and_does_not_obey_is_named_as_such() -> None:
+    one = asset(release_at=LATER, expires_at=LATER)
+    details = {
+        rights: [found.detail for found in widenings(one, Draft(None, "a.jpg", rights=rights), EVERYBODY, NOTHING, NOW)]
+        for rights in (one.rights, Rights())
+    }
+    idle = "it keeps the date, which hides nothing there"
+    assert [detail.endswith(f": {idle}") for detail in details[one.rights]] == [True, True]
+    assert not any(idle in detail for detail in details[Rights()])
