@@ -22,7 +22,7 @@ from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
-from dam_sync.model.other_formats import HEAD, other_format
+from dam_sync.model.other_formats import HEAD, SAVE_AS, other_format
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
@@ -51,7 +51,7 @@ WRITTEN = f"{SCRATCH}/catalogue.csv.new"
 FIELD_OF: Final = {"created": "created_at"}  # the column of an asset that is a field as well
 _FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
 _CELL: Final = "correct the cell, then `errors JOB --retry`; `dam-sync help folder` describes the columns"
-_COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
+_COLUMNS: Final = "`dam-sync help folder` describes the columns, between commas or semicolons"
 Cells = Mapping[str, str]
 
 
@@ -424,7 +424,8 @@ class Sheet:
         unknown = [name for name in columns if name not in FIXED and not COLUMN.fullmatch(name)]
         if unknown or "id" not in columns or len(set(columns)) < len(columns):
             lacking = "" if "id" in columns else "there is no column id. "
-            raise ContractBroken(f"{self._path}: {lacking}{_wrong(columns, unknown)}", hint=_COLUMNS)
+            hint = "; ".join(_remedies(columns, unknown))
+            raise ContractBroken(f"{self._path}: {lacking}{_wrong(columns, unknown)}", hint=hint)
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
@@ -435,20 +436,20 @@ class Sheet:
             try:
                 row = next(reader, None)
             except UnicodeDecodeError:
-                raise self._broken("is not in UTF-8", file, at) from None
+                raise self._broken("the row is not in UTF-8", file, at, SAVE_AS) from None
             except csv.Error as problem:
                 raise self._broken(str(problem), file, at) from None
             if row is None:
                 return
             yield at, row
 
-    def _broken(self, what: str, file: BinaryIO, at: int) -> ContractBroken:
+    def _broken(self, what: str, file: BinaryIO, at: int, hint: str = _FORM) -> ContractBroken:
         """at: the byte at which the row begins, of which people see the line."""
         file.seek(0)
         line, left = 1, at
         while left and (block := file.read(min(left, MIB))):
             line, left = line + block.count(b"\n"), left - len(block)
-        return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
+        return ContractBroken(f"{self._path}:{line}: {what}", hint=hint)
 
 
 def _bounded(line: bytes) -> bytes:
@@ -470,6 +471,23 @@ def _names_of(header: str, delimiter: str) -> list[str]:
     except csv.Error:  # it goes on in the next line, or is no CSV
         names = header.removeprefix(MARK).split(delimiter)
     return [name.strip() for name in names]
+
+
+def _remedies(columns: Sequence[str], unknown: Sequence[str]) -> Iterator[str]:
+    """What to do about columns that are wrong, with their names."""
+    if "id" not in columns:
+        yield "the column with the number or path by which an asset is known has to be named `id`"
+    if unknown:
+        near = [
+            (name, known) for name in unknown for known in FIXED if len(name) > 2 and known.startswith(name.lower())
+        ]
+        other = "".join(f"; {name} is perhaps `{known}`" for name, known in near[:1])
+        plain = next((name for name in unknown if name and name not in dict(near)), "NAME")
+        column = f"fields.{escaped(shortened(plain), ESCAPED)}"
+        yield f"rename or remove them: a field of an asset is a column like `{column}`{other}"
+    elif len(set(columns)) < len(columns):
+        yield "rename or remove them"
+    yield _COLUMNS
 
 
 def _wrong(columns: Sequence[str], unknown: Sequence[str]) -> str:
