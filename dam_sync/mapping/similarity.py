@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rapidfuzz import fuzz
@@ -41,7 +41,9 @@ def similarity(source: Field, target: Field) -> Similarity:
     if exact:
         return exact
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
-    return max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    torn = next(filter(None, map(_torn, (source, target))), "") if found.score > CONTAINED else ""
+    return replace(found, score=CONTAINED, reason=f"{found.reason}; {torn}") if torn else found
 
 
 def exact_likeness(source: Field, target: Field) -> Similarity | None:
@@ -63,6 +65,14 @@ def exact_likeness(source: Field, target: Field) -> Similarity | None:
 def names_of(field: Field) -> tuple[str, ...]:
     """The names of a field: its key without prefix, and its label."""
     return tuple(dict.fromkeys(name for name in (bare(field.key), field.label) if compact(name)))
+
+
+def _torn(field: Field) -> str:
+    """That the key of a field and its label are known to mean different things, if they are."""
+    names = names_of(field)
+    known = [_meanings(name, possible_meanings_of) for name in names]
+    apart = len(names) > 1 and all(known) and not frozenset.intersection(*known)
+    return f"{' and '.join(map(one_line, names))} mean different things" if apart else ""
 
 
 def has_meaning(field: Field) -> bool:

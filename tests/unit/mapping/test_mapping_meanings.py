@@ -55,3 +55,14 @@ def test_what_is_measured_or_kept_of_another_thing_is_another_field(one: str, ot
 
 def test_a_unit_that_two_names_share_is_no_reason() -> None:
     assert alike("Umfang (cm)", "x_cm") == 0
+
+
+def test_a_field_whose_key_and_label_mean_different_things_is_left_to_a_person() -> None:
+    mark = Field("shelfMark", FieldKind.TEXT, "Storage location")
+    for name in ("Signatur", "Standort"):
+        found = similarity(Field(name, FieldKind.TEXT), mark)
+        assert 0 < found.score < LIKELY
+        assert found.reason.endswith("; shelfMark and Storage location mean different things")
+    assert similarity(Field("shelfMark", FieldKind.TEXT), mark).score == 1.0, "the same key is the same field"
+    alike = Field("heading", FieldKind.TEXT, "Title")
+    assert similarity(Field("Titel", FieldKind.TEXT), alike).score > LIKELY
