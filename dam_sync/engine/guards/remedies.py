@@ -85,7 +85,7 @@ class ExposedDraft:
         known = self.schema.groups
         there = "that it has" if known is None else some(known) or "none yet"
         line = f'`security: {{groups: {{from: "{path}", {LOOKUP}'
-        return f"{line} in the mapping file gives it groups of the target: NAME at the source is GROUP there ({there})"
+        return f"{line} in the mapping file gives it groups of the target ({there}): NAME at the source is GROUP there"
 
     def _of_status(self) -> str:
         status, known = self.asset.status, self.schema.statuses
