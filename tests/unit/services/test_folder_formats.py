@@ -229,7 +229,7 @@ async def test_columns_that_nobody_reads_are_named(tmp_path: Path) -> None:
     assert raised.value.hint.startswith("rename or remove them")
 
 
-async def test_columns_of_a_list_as_people_name_them_are_answered_with_the_names_to_write(tmp_path: Path) -> None:
+async def test_columns_as_people_name_them_are_refused_with_the_names_to_write(tmp_path: Path) -> None:
     (tmp_path / "catalogue.csv").write_text("Nummer;Stücktitel;Expires;Maß [cm]\n1;;;\n", encoding="utf-8")
     with pytest.raises(ContractBroken) as raised:
         await connect(tmp_path, read_only=True).probe()
@@ -240,7 +240,7 @@ async def test_columns_of_a_list_as_people_name_them_are_answered_with_the_names
     )
 
 
-async def test_a_list_in_the_encoding_of_a_spreadsheet_is_answered_with_the_way_to_convert_it(tmp_path: Path) -> None:
+async def test_a_list_in_the_encoding_of_a_spreadsheet_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
     (tmp_path / "catalogue.csv").write_text("id;fields.Maß\n1;2\n", encoding="cp1252")
     with pytest.raises(ContractBroken, match=r"catalogue\.csv:1: the row is not in UTF-8") as raised:
         await connect(tmp_path, read_only=True).probe()
