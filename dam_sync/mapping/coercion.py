@@ -33,6 +33,7 @@ TRIMMED = "whitespace trimmed"
 RENAMED = "characters that the target avoids"
 ROUNDED = "rounded"
 FOLDED = "differs from another in case alone"
+NOUNS = {shape: f"a {shape.value}" for shape in ValueType} | {ValueType.INSTANT: "a timestamp"}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
@@ -113,7 +114,7 @@ class Fit:
         if made is None:
             misfit, hint = self.reject_reason(shape_of(value))
             return _refused(
-                KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
+                KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not {NOUNS[self.shape]}"
             )
         if isinstance(made, Person) and made.name in context.unknown_people:
             return _refused(CLOSED, f"the target has no user {shown(made.name)}")
