@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import permutations
 
+from dam_sync.engine.compare.facts import Scope
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
-from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.canonical import canonical, told_apart
@@ -38,18 +38,6 @@ class Difference:
     found: str
     extra: bool = False
     pattern: str = OTHER
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a mapping writes; only there does the target count as having additions. fields: keys; containers: kinds;
-    tags, groups, dates: whether it has a rule for them (dates: `release`, `expiry`)."""
-
-    fields: frozenset[str] = frozenset()
-    containers: frozenset[str] = frozenset()
-    tags: bool = False
-    groups: bool = False
-    dates: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,18 +371,6 @@ def _places(placements: frozenset[Placement]) -> frozenset[str]:
 def _cut(texts: Sequence[str]) -> str:
     joined = "; ".join(texts)
     return joined if len(joined) <= 200 else joined[:197] + "…"
-
-
-def scope_of(crosswalk: Crosswalk) -> Scope:
-    """What a mapping writes."""
-    plan = crosswalk.plan
-    return Scope(
-        fields=frozenset(plan.fields),
-        containers=frozenset(kind for _, kind in plan.placements),
-        tags=plan.tags is not None,
-        groups=plan.groups is not None,
-        dates=frozenset(name for name, rule in (("release", plan.release), ("expiry", plan.expiry)) if rule),
-    )
 
 
 def defaults_of(context: RunContext, draft: Draft) -> Defaults:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dam_sync.engine.differences import defaults_of, differences, extras, scope_of, with_everybody, with_names
+from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.differences import defaults_of, differences, extras, with_everybody, with_names
 from dam_sync.engine.dry_run import INVENTED
 from dam_sync.engine.files import file_facts
 from dam_sync.engine.removals.parts import version_key

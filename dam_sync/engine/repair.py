@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import fresh_versions, kept_versions, possible
-from dam_sync.engine.differences import date_differs, defaults_of, scope_of, with_everybody, with_unsure
+from dam_sync.engine.differences import date_differs, defaults_of, with_everybody, with_unsure
 from dam_sync.engine.files import FilePair, pair_files
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.recovery.intents import merge_patches

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.engine.compare.facts import Scope
 from dam_sync.engine.differences import (
     Defaults,
     Extras,
-    Scope,
     as_held,
     date_differs,
     date_is_extra,

@@ -31,8 +31,8 @@ SECOND: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """One part. states: of each state that the target may hold, None where a state says nothing of it and allows
-    anything; wanted: None where nothing is wanted; now: at the target. given: atoms that the target may have given by
+    """One part. states: of each state that the target may hold, None if a state says nothing of it and allows
+    anything; wanted: None if nothing is wanted; now: at the target. given: atoms that the target may have given by
     itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way.
     more: only further atoms count; less: only missing ones."""
 

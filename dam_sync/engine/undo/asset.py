@@ -9,8 +9,8 @@ from functools import partial
 import structlog
 
 from dam_sync.engine.compare.comparison import Comparison
+from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.compare.parts import TAGS
-from dam_sync.engine.differences import scope_of
 from dam_sync.engine.error_policy import ParkAsset, react
 from dam_sync.engine.files import with_written_versions
 from dam_sync.engine.guards.missing import MissingMonitor

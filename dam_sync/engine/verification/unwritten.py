@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dam_sync.engine.differences import Difference, Scope
+from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.guards.exposure import SEEN_BY_MORE
 from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
+from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.decide import fixed_among, kept_versions
 from dam_sync.engine.differences import (
     Difference,
-    Scope,
     defaults_of,
     differences,
     extras,
     hidden_instead,
-    scope_of,
     with_everybody,
     with_unsure,
 )

@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from dam_sync.engine.differences import Defaults, Scope, differences, extras, foreign_edits
+from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.differences import Defaults, differences, extras, foreign_edits
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision, Rights
 from dam_sync.model.canonical import canonical
 from dam_sync.model.limits import Limits, Pace

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.differences import Defaults, Scope, differences, extras
+from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.differences import Defaults, differences, extras
 from dam_sync.engine.target_containers import TargetContainers
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.capabilities import Capabilities, Operation
