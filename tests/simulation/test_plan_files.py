@@ -351,7 +351,7 @@ def test_a_plan_of_one_asset_is_refused_until_the_stopped_run_is_finished(tmp_pa
         assert (plan.counts["created"], plan.counts["unchanged"]) == (0, 1)
 
 
-def test_a_full_run_that_was_refused_changes_nothing_that_plan_and_status_tell(tmp_path: Path) -> None:
+def test_a_full_run_that_was_refused_changes_nothing_that_plan_and_status_say(tmp_path: Path) -> None:
     """The source looks empty to a `--full` that continues a stopped run; `--accept-changes` of its plan counts what is
     done as done."""
     with Simulation(tmp_path, PAIR).moving() as move:
@@ -373,7 +373,7 @@ def test_a_full_run_that_was_refused_changes_nothing_that_plan_and_status_tell(t
         assert run.counts["created"] == assets == len(move.target.assets)
 
 
-def test_a_plan_of_a_wave_tells_what_is_done_though_its_listing_was_begun_again(tmp_path: Path) -> None:
+def test_a_plan_of_a_wave_says_what_is_done_though_its_listing_was_begun_again(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         with move.job.open("a", encoding="utf-8") as job:
             job.write(f"waves: {json.dumps(WAVES)}\n")

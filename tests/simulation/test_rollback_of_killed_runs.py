@@ -27,7 +27,7 @@ SWAPPED = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
 
 
 @pytest.mark.parametrize("kind", ["b_documents", "c_brandlibrary", "e_profiles"])
-def test_an_update_whose_call_was_answered_to_nobody_is_undone(tmp_path: Path, kind: str) -> None:
+def test_an_update_whose_response_nobody_received_is_undone(tmp_path: Path, kind: str) -> None:
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
     with scene(tmp_path / "reference", kind, SWAPPED, exposure=REOPENS) as job:
