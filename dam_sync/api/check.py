@@ -31,7 +31,12 @@ from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unre
 from dam_sync.api.service_notes import notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
-from dam_sync.api.target_schema import about_missing_fields, about_missing_groups, about_missing_terms
+from dam_sync.api.target_schema import (
+    about_missing_fields,
+    about_missing_groups,
+    about_missing_terms,
+    with_given_groups,
+)
 from dam_sync.api.webhooks import webhooks_of
 from dam_sync.config.job import JobConfig
 from dam_sync.config.secrets import PROGRAM, may_wait, resolve_secret, slips_in
@@ -58,7 +63,7 @@ from dam_sync.model.errors import (
     SafetyStop,
     Transient,
 )
-from dam_sync.model.probed import Account, undecided
+from dam_sync.model.probed import Account, undecided, with_fields
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
@@ -209,7 +214,9 @@ def _about_undecided(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResul
     if len(sides.services) < 2:
         return
     able, closing = sides.services["source"][0].capabilities, sides.services["target"][0].exposure_options().closing
-    found = undecided(sides.accounts["source"], sides.accounts["target"], able, job.policy.versions, closing)
+    accounts = sides.accounts["source"], sides.accounts["target"]
+    schemas = sides.services["source"][1], sides.services["target"][1]
+    found = with_fields(undecided(*accounts, able, job.policy.versions, closing), *schemas)
     for role, parts in found.items():
         yield from (CheckResult(f"{role} options", one.text, one.hint, warns=True) for one in parts)
 
@@ -289,7 +296,8 @@ async def _about_groups(job: JobConfig, sides: CheckedSides) -> AsyncIterator[Ch
     crosswalk = sides.crosswalk
     if crosswalk is None or sides.services["target"][1].groups is not None:
         return
-    unknown = await sides.services["target"][0].unknown_groups(groups_written(crosswalk, sides.services["source"][1]))
+    given = with_given_groups(*sides.services["source"])
+    unknown = await sides.services["target"][0].unknown_groups(groups_written(crosswalk, given))
     if unknown and crosswalk.plan.groups is not None:
         parks = crosswalk.plan.groups.on_error is ValueOutcome.PARKED
         fate = "every asset with one of them is parked" if parks else "they are dropped, each as a named loss"
@@ -303,7 +311,7 @@ async def _about_lacking(job: JobConfig, sides: CheckedSides) -> AsyncIterator[C
     if sides.crosswalk is None:
         return
     source, target = (sides.services[role] for role in ("source", "target"))
-    for note in about_missing_groups(sides.crosswalk, source[1], target[1]):
+    for note in about_missing_groups(sides.crosswalk, with_given_groups(*source), target[1]):
         yield CheckResult.noted(note)
     async for note in about_missing_terms(sides.crosswalk, source, target):
         yield CheckResult.noted(note)

@@ -9,15 +9,11 @@ from pathlib import Path
 
 from dam_sync.model.csv_cells import records_of
 from dam_sync.model.errors import ConfigError
-from dam_sync.model.other_formats import HEAD, other_format
+from dam_sync.model.other_formats import HEAD, SAVE_AS, other_format
 from dam_sync.model.wording import path_hint
 
 LARGEST_CSV = 50_000_000
 FAULTS = 20  # shown at most
-SAVE_AS = (
-    "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
-    "they save as CSV; `iconv -f CP1252 -t UTF-8` converts a file in the encoding that Windows uses in Western Europe"
-)
 
 
 @contextmanager

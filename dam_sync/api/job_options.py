@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -24,7 +25,7 @@ def set_option(
     yaml = YAML(typ="rt")
     yaml.preserve_quotes, yaml.width = True, WIDEST
     before = path.read_text(encoding="utf-8")
-    data = yaml.load(before)
+    data = yaml.load(_without_template(before, role))
     options = data[role].setdefault("options", {})
     known = options.get(name)
     options[name] = {**_by_key(known), **value} if isinstance(value, dict) else value
@@ -36,6 +37,14 @@ def set_option(
     except BaseException:
         _write(path, before)
         raise
+
+
+def _without_template(text: str, role: str) -> str:
+    """A job file without the comment that stands for the options of one side, which `init` writes."""
+    block = re.search(rf"^{role}:.*\n(?:[ #].*\n|\n)*", text, re.MULTILINE)
+    if block is None:
+        return text
+    return text[: block.start()] + re.sub(r"(?m)^ +# options: \{\}.*\n", "", block[0]) + text[block.end() :]
 
 
 def _by_key(known: Json) -> dict[str, Json]:

@@ -150,13 +150,8 @@ async def write_first_mapping(path: Path, options: RunOptions) -> Initialized:
     with atomic_write(job.mapping_path, "the mapping") as out:
         out.write(f"{_schema_line(Path(folder) / 'mapping.schema.json')}\n{found.text()}")
     doubtful = sum(line.score < DOUBTFUL for line in found.lines)
-    needed = ", ".join(sorted(suggested.required))
     free = ", ".join(map(shown_name, (key for key in suggested.unwritten if key not in suggested.required)))
-    notes = (
-        *((f"required by the target, and nothing of the source fits: {needed}",) if needed else ()),
-        *found.notes,
-        *((f"fields of the target that no line writes: {free}",) if free else ()),
-    )
+    notes = (*found.notes, *((f"fields of the target that no line writes: {free}",) if free else ()))
     kind = (options.connectors or discover())[job.source.kind]
     review, asked = tuple(_review(suggested, kind)), suggested.questions
     return Initialized(

@@ -4,6 +4,7 @@ person can make it there first."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 
 from dam_sync.aio.closing import closing
 from dam_sync.api.service_notes import ServiceNote
@@ -38,6 +39,12 @@ def about_missing_fields(reading: MappingReading, source: Schema, target: Schema
     number = counted(len(found), "field that the mapping writes does", "fields that the mapping writes do")
     text = f"{number} not exist at the target: {_named([one.text for one in found])}"
     return [ServiceNote(SUBJECT, text, "make them at the target first, or correct the lines", warns=True)]
+
+
+def with_given_groups(source: Service, schema: Schema) -> Schema:
+    """A source with the groups that its assets can have: one that stands for everybody limits none of them, and is no
+    group of any."""
+    return schema if schema.groups is None else replace(schema, groups=schema.groups - source.exposure_options().named)
 
 
 def about_missing_groups(crosswalk: Crosswalk, source: Schema, target: Schema) -> list[ServiceNote]:

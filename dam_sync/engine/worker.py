@@ -370,7 +370,7 @@ def rejected(drafted: Drafted) -> Outcome | None:
     if not drafted.rejections:
         return None
     first: Loss = drafted.rejections[0]
-    message = "; ".join(f"{loss.path}: {loss.rule} {loss.detail}".strip() for loss in drafted.rejections)
+    message = "; ".join(loss.text for loss in drafted.rejections)
     return Outcome(
         action="parked",
         cause=MappingCause(first.path, first.rule),

@@ -56,11 +56,15 @@ def _query(found: re.Match[str]) -> str:
     return f"?{MASK}" if _PARAMETER.search(found[0]) else found[0]
 
 
+_TOKEN = r"[\w.~+/-]*(?:[0-9_~+/=]|[a-z][A-Z]|\.\w)|\w{20}"  # what a word of a sentence has not: `standard bearer`
+_DIGEST = r"(?:username|realm|nonce|uri|response|cnonce|opaque|qop|nc|algorithm)"
+
 _MASKS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,30}://)[^/\s:@\"']*:[^/\s@\"']*@"), rf"\1{MASK}@"),
     (re.compile(r"\?[^\s\"'<>]*"), _query),
     (re.compile(r"(?i)(?:(?<=^)|(?<=[\s&;]))" + r"((?:x-amz|x-goog)-[\w-]+=)[^&\s\"'<>]+"), rf"\1{MASK}"),
-    (re.compile(r"(?i)\b(bearer|digest)\s+[\w.~+/=-]{4,}"), rf"\1 {MASK}"),
+    (re.compile(rf"\b((?i:bearer))\s+(?={_TOKEN})[\w.~+/=-]{{4,}}"), rf"\1 {MASK}"),
+    (re.compile(rf"(?i)\b(digest)\s+(?={_DIGEST}=)(?:[\s,]*\w+=(?:\"[^\"]*\"|[^\s,\"]+))+"), rf"\1 {MASK}"),
     (re.compile(r"\b([Bb]asic)\s+(?=\S*[0-9=+/A-Z])[\w+/=-]{8,}"), rf"\1 {MASK}"),
     (re.compile(r"\bw(at|ac|rt)_[\w-]+"), rf"w\1_{MASK}"),
     (re.compile(r"\beyJ[\w-]{8,}(?:\.[\w-]*)*"), MASK),

@@ -29,6 +29,7 @@ from dam_sync.model.naming import Naming
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import GeoPoint, Localized, Person, Row, Scalar, Term, Value
 
+NOUNS = {shape: f"a {shape.value}" for shape in ValueType} | {ValueType.INSTANT: "a timestamp"}
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 TAKES: Mapping[ValueType, frozenset[ValueType]] = {
@@ -109,7 +110,7 @@ class Fit:
         if made is None:
             misfit, hint = self.reject_reason(shape_of(value))
             return _refused(
-                LossRule.KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not a {self.shape.value}"
+                LossRule.KIND, "; ".join(filter(None, (misfit, hint))) or f"{shown(value)} is not {NOUNS[self.shape]}"
             )
         if isinstance(made, Person) and made.name in context.unknown_people:
             return _refused(LossRule.CLOSED, f"the target has no user {shown(made.name)}")

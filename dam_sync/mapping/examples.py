@@ -111,8 +111,7 @@ def mismatches(
         if want != found:
             yield key, f"expected {_described(want)}, got {_described(found)}"
     if rejections and PARKED not in expect:
-        first = rejections[0]
-        yield PARKED, f"the asset would be parked: {first.path}: {first.rule} {first.detail}".rstrip()
+        yield PARKED, f"the asset would be parked: {rejections[0].text}"
 
 
 def _others(draft: Draft, rejections: Sequence[Loss]) -> dict[str, list[str]]:

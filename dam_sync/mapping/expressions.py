@@ -187,7 +187,14 @@ def _syntax(text: str, message: str, line: int, column: int) -> str:
 ROOTS = frozenset((*TEXTS, *INSTANTS, *SETS, "placements", "fields", "file"))
 CURLY = re.compile(r"\s*[“”„‟‘’‚«»]")
 HAS = re.compile(r"""\bhas\(\s*(?P<of>[\w.]{1,200}?)\s*\[\s*(?P<key>"[^"]*"|'[^']*')\s*\]\s*\)""")
+QUOTED = re.compile(r"""(?P<has>\bhas\(\s*)?\b(?P<of>[a-z][\w.]{0,200})\.(?P<key>"[^"]*"|'[^']*')""")
+"""A key in quotes after a dot, as paths of `from` have it."""
 WRITTEN = {"=": "==", "and": "&&", "or": "||", "not": "!", "&": "&&", "|": "||", "is": "==", "<>": "!="}
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    """The line and the column of a character, from 1."""
+    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
 
 
 def _instead(text: str, message: str, line: int, column: int) -> str:
@@ -197,6 +204,10 @@ def _instead(text: str, message: str, line: int, column: int) -> str:
         return (
             f"write {asked['key']} in {asked['of']}" if asked else 'write has(asset.fields.title), or "x" in asset.tags'
         )
+    quoted = next((one for one in QUOTED.finditer(text) if _place(text, one.start("key")) == (line, column)), None)
+    if quoted is not None:
+        of = quoted["of"] if quoted["of"].partition(".")[0] == "asset" else f"asset.{quoted['of']}"
+        return f"write {quoted['key']} in {of}" if quoted["has"] else f"write {of}[{quoted['key']}]"
     rest = text.split("\n")[line - 1][column - 1 :] if line <= text.count("\n") + 1 else ""
     if rest.lstrip().startswith("`"):
         return 'write asset.fields["lib:title"], and "lib:title" in asset.fields to ask whether it has a value'

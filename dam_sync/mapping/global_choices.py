@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from dam_sync.mapping.paths import LABEL
-from dam_sync.mapping.similarity import compact, names_of, words_of
+from dam_sync.mapping.similarity import compact, has_meaning, names_of, words_of
 from dam_sync.model.schema import Field, FieldKind, Schema
 
 OURS = "dam_sync_source_id"
@@ -15,7 +15,15 @@ MARKER_NAMES = (
     *("importid", "importkey", "foreignid", "foreignkey"),
 )
 MARKER_WORDS = frozenset(
-    ("source", "src", "legacy", "external", "identifier", "reference", "import", "migration", "origin", "id", "key")
+    (
+        *("source", "src", "legacy", "external", "identifier", "reference", "ref", "import", "migration", "origin"),
+        *("id", "key", "system", "previous", "former", "prior", "old", "foreign"),
+        *("altsystem", "quellsystem", "vorsystem", "fremdsystem", "schlussel", "kennung", "referenz", "altes"),
+        *("systeem", "bronsysteem", "vorig", "vorige", "oud", "oude", "sleutel", "referentie", "kenmerk"),
+        *("systeme", "ancien", "precedent", "cle", "identifiant"),
+        *("sistema", "anterior", "antiguo", "clave", "identificador", "referencia"),
+        *("precedente", "vecchio", "chiave", "identificativo", "riferimento"),
+    )
 )
 STANDARDS = frozenset(  # prefixes of fields whose meaning a standard of metadata defines
     (
@@ -62,12 +70,28 @@ def named_marker(candidates: Collection[Field]) -> Field | None:
 def free_marker(candidates: Collection[Field]) -> Field | None:
     """The field that people least likely use for something else."""
 
-    def rank(known: Field) -> tuple[int, bool, bool, str]:
-        words = {word for name in names_of(known) for word in words_of(name)}
-        telling = 2 if words & CONTENT_WORDS else 0 if words & MARKER_WORDS else 1
-        return (telling, is_of_standard(known.key), known.kind is not FieldKind.TEXT, known.key)
+    def rank(known: Field) -> tuple[int, int, bool, bool, str]:
+        words = _words_of_marker(known)
+        telling = 2 if _has_content(known, words) else 0 if words & MARKER_WORDS else 1
+        many = -len(words & MARKER_WORDS) if telling == 0 else 0
+        standard = is_of_standard(known.key)
+        return (telling, 0 if standard else many, standard, known.kind is not FieldKind.TEXT, known.key)
 
     return min(candidates, key=rank, default=None)
+
+
+def is_telling(marker: Field) -> bool:
+    """Whether the name of a field says that it holds a key of another system."""
+    return named_marker([marker]) is not None or bool(_words_of_marker(marker) & MARKER_WORDS)
+
+
+def _words_of_marker(known: Field) -> frozenset[str]:
+    return frozenset(word for name in names_of(known) for word in words_of(name))
+
+
+def _has_content(known: Field, words: frozenset[str]) -> bool:
+    """Whether its name says that it holds something else: the name of a source is one of a key as well."""
+    return bool(words & CONTENT_WORDS) or (has_meaning(known) and not words <= MARKER_WORDS)
 
 
 def is_of_standard(key: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.mapping.conversions import STEPS, Given, fits_surely
+from dam_sync.mapping.doubts import DOUBTED
 from dam_sync.mapping.evidence import Evidence
 from dam_sync.mapping.global_choices import is_of_standard
 from dam_sync.mapping.paths import field_name, spelt
@@ -117,6 +118,10 @@ class FieldMatching:
     def best(self, target: Field) -> FieldPair | None:
         """The most certain pair of a field of the target, whether its source is used or not."""
         return next((pair for pair, known in self._all() if known.key == target.key), None)
+
+    def likely(self) -> list[tuple[str, str]]:
+        """Keys of both sides that are probably one field, the most certain first, whatever else they may be."""
+        return [(pair.key, target.key) for pair, target in self._all() if pair.score >= DOUBTED or pair.exact]
 
     def _all(self) -> list[tuple[FieldPair, Field]]:
         if self._ranked is None:

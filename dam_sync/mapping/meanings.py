@@ -81,16 +81,29 @@ MEANINGS: Final = (
     ("client", "customer", "client name", "customer name"),
     ("colour", "color"),
     ("season", "product season"),
-    ("storage location", "current location", "normal location", "permanent location", "object location", "shelf",
-     "shelf location", "place of storage", "where kept", "kept at"),
-    ("findspot", "find spot", "find place", "find site", "place found", "where found", "place of discovery",
-     "place of find", "excavation site", "place collected"),
-    ("provenance", "ownership history", "history of ownership", "object history", "previous owner", "former owner"),
-    ("condition", "state of preservation", "preservation", "condition note", "state of conservation"),
+    ("storage location", "current location", "normal location", "permanent location", "object location", "storage",
+     "store location", "location in store", "storage place", "place of storage", "shelf", "shelf location",
+     "where kept", "kept at"),
+    ("findspot", "find spot", "find place", "find site", "find location", "place found", "where found",
+     "place of finding", "place of discovery", "place of find", "excavation site", "place collected"),
+    ("provenance", "ownership history", "history of ownership", "former ownership", "object history", "previous owner",
+     "former owner"),
+    ("condition", "object condition", "condition state", "condition note", "state of preservation", "preservation",
+     "preservation state", "state of conservation"),
     ("bibliography", "literature", "literature reference"),
-    ("on display", "on view", "on show", "on exhibition"),
-    ("height",), ("width", "breadth"), ("depth",), ("weight",), ("diameter",),
-    ("insurance value", "insured value", "insurance valuation", "insured for", "insurance sum"),
+    ("on display", "on view", "on show", "on exhibition", "currently on display", "is on display"),
+    ("height", "object height"),
+    ("width", "breadth", "object width"),
+    ("depth", "object depth"),
+    ("length", "object length"),
+    ("weight", "object weight"),
+    ("diameter", "object diameter"),
+    ("image height", "pixel height", "height pixel", "height px", "height in pixel"),
+    ("image width", "pixel width", "width pixel", "width px", "width in pixel"),
+    ("acquisition method", "method of acquisition", "mode of acquisition", "acquisition type", "how acquired",
+     "manner of acquisition", "acquired by", "mode of entry", "entry method"),
+    ("insurance value", "insured value", "value for insurance", "insurance valuation", "insured for", "insurance sum",
+     "sum insured", "insured sum"),
     ("valuation", "appraised value", "appraisal", "estimated value", "market value"),
     ("loanable", "lendable", "available for loan", "may be lent", "can be lent", "may be loaned", "can be loaned"),
 )  # fmt: skip
@@ -144,33 +157,20 @@ UNIT_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "inch": ("inch", "inches", "zoll"),
     "g": ("g", "gram", "grams", "gramm", "gramme", "grammes", "gramos", "grammi"),
     "kg": ("kg", "kilo", "kilogram", "kilograms", "kilogramm", "kilogramme", "kilogrammes", "kilogramos"),
+    "lb": ("lb", "lbs"),
     "eur": ("eur", "euro", "euros"),
     "usd": ("usd", "dollar", "dollars"),
     "gbp": ("gbp",),
     "chf": ("chf",),
 }
 UNITS: Final = frozenset(word for words in UNIT_WORDS.values() for word in words)
-FORMS: Final = (
-    frozenset(  # words that say only how a value is written
-        (
-            *(
-                "text",
-                "texte",
-                "texto",
-                "testo",
-                "display",
-                "anzeige",
-                "weergave",
-                "value",
-                "statement",
-                "string",
-                "label",
-            ),
-            *("name", "naam", "nom", "list", "liste", "angabe", "angaben", "vermerk", "feld", "field", "description"),
-            *("free", "full"),
-        )
+FORMS: Final = frozenset(  # words that say only how a value is written
+    (
+        *("text", "texte", "texto", "testo", "display", "anzeige", "weergave", "value", "statement", "string", "label"),
+        *("name", "naam", "nom", "list", "liste", "angabe", "angaben", "vermerk", "feld", "field", "description"),
+        *("free", "full"),
+        *UNITS,
     )
-    | UNITS
 )
 OTHERWISE: Final = frozenset(  # words that make another thing of it: the role of a creator, a former title
     (
@@ -182,7 +182,7 @@ OTHERWISE: Final = frozenset(  # words that make another thing of it: the role o
     )
 )
 PLACES: Final = ("site", "city", "province state", "country")  # where an object is kept is not what a picture shows
-MEASURES: Final = ("height", "width", "depth", "weight", "diameter")  # of an object, not of its picture
+MEASURES: Final = ("height", "width", "depth", "length", "weight", "diameter")  # of an object, not of its picture
 OF_PICTURES: Final = frozenset(
     (
         *("image", "images", "picture", "photo", "photograph", "imagen", "immagine", "bild", "abbildung", "beeld"),

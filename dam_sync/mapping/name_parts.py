@@ -9,7 +9,7 @@ from typing import Final
 
 from rapidfuzz.distance import Prefix
 
-from dam_sync.mapping.meanings import FILLING, FORMS, LINKING, NUMBER, says_only_whose, singular
+from dam_sync.mapping.meanings import FILLING, FORMS, LINKING, NUMBER, UNITS, says_only_whose, singular
 
 BESIDE: Final = FILLING | {"by", "in", "on", "at"}
 NUMBERS: Final = NUMBER | {"id", "identifier", "code", "ref", "reference"}
@@ -78,8 +78,8 @@ def are_same_but_for_whose(left: Sequence[str], right: Sequence[str]) -> bool:
 def contains(left: Sequence[str], right: Sequence[str]) -> bool:
     """Whether one of two names is the whole of the other, but for at most `QUALIFIERS` words: date, date of loan. The
     date or the number of a thing is not the thing."""
-    _, more = _shared_and_more(left, right)
-    return 0 < len(more) <= QUALIFIERS and not more & OTHERS
+    shared, more = _shared_and_more(left, right)
+    return 0 < len(more) <= QUALIFIERS and not more & OTHERS and not shared <= UNITS
 
 
 def _shared_and_more(left: Sequence[str], right: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:

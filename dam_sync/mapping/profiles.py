@@ -1,9 +1,10 @@
-"""The profile of a suggested mapping: by how many of the source's fields its type has, then by name."""
+"""The profile of a suggested mapping: by how many of the source's fields its type has in any words, then by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from dam_sync.mapping.checks import Makes, profiles_of, unfit_for_marker, writable
 from dam_sync.mapping.conversions import STEPS
@@ -11,16 +12,17 @@ from dam_sync.mapping.global_choices import default_group, named_marker
 from dam_sync.mapping.media_families import DOCUMENT, families_of
 from dam_sync.mapping.results import SHAPES
 from dam_sync.mapping.sample import Sample
-from dam_sync.mapping.similarity import compact, exact_likeness, one_line, ratio, similarity, words_of
+from dam_sync.mapping.similarity import compact, exact_likeness, one_line, ratio, words_of
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.model.values import Json
 
 GENERAL = ("default", "general", "generic", "document", "documents", "file", "files", "asset", "assets", "other")
-LIKELY = 0.7  # score of two fields by their names from which on the one counts as the counterpart of the other
 GUESSED = 0.4  # score of a choice that people have to make
 SAME_TYPE = 0.97
-SHOWN = 5  # names in a note
+SHOWN = 5  # names in a note or a reason
 ENOUGH = 0.8  # a profile with a similar name is chosen if it has this fraction of the fields of the best one
+LikelyPair: TypeAlias = tuple[str, str]
+"""The key of a field of the source, and that of one of the target which probably means the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,13 @@ class ProfileChoice:
         return f"{self.score:.2f} {self.reason}" if self.score < 1 else self.reason
 
 
-def choose_profile(source: Schema, target: Schema, sample: Sample | None = None) -> ProfileChoice:
-    """Profiles for the source's types that assets use, and one for everything else."""
+def choose_profile(
+    source: Schema, target: Schema, likely: Callable[[], Sequence[LikelyPair]], sample: Sample | None = None
+) -> ProfileChoice:
+    """Profiles for the source's types that assets use, and one for everything else. likely: gives the fields that may
+    be paired, if all profiles are considered, the most certain first."""
     known = profiles_of(target)
-    return _Choosing(source, target, known, sample or Sample()).done() if known else ProfileChoice()
+    return _Choosing(source, target, known, likely(), sample or Sample()).done() if known else ProfileChoice()
 
 
 def possible_markers(target: Schema, makes: Makes) -> list[Field]:
@@ -55,13 +60,19 @@ def possible_markers(target: Schema, makes: Makes) -> list[Field]:
 
 
 class _Choosing:
-    """Makes one choice; `known`: the target's profiles and their types."""
+    """Makes one choice; `known`: the target's profiles and their types; likely: keys of both sides."""
 
-    def __init__(self, source: Schema, target: Schema, known: Mapping[str, frozenset[str]], sample: Sample) -> None:
+    def __init__(
+        self,
+        source: Schema,
+        target: Schema,
+        known: Mapping[str, frozenset[str]],
+        likely: Sequence[LikelyPair],
+        sample: Sample,
+    ) -> None:
         self.source, self.target, self.sample = source, target, sample
         self.by_media = any(kind.media for kind in target.types)
-        self.same = _pairs(source, target, alike=lambda ours, theirs: exact_likeness(ours, theirs) is not None)
-        self.pairs = _pairs(source, target, alike=_are_likely)
+        self.same, self.likely = _same(source, target), likely
         self.known = {name: types for name, types in known.items() if self._free_marks({name: types})} or dict(known)
         self.default = self._general()
         self.kinds = self._kinds()
@@ -148,14 +159,16 @@ class _Choosing:
         return not media or bool(media & kind.media) or bool(self._alike(kind, name))
 
     def _held(self, name: str, kind: AssetType | None = None) -> int:
-        """How many fields of a profile have a counterpart at the source, each of both counted once."""
-        types, ours_held, theirs_held = self.known[name], set[str](), set[str]()
-        for ours, theirs in self.pairs:
+        """How many fields of a profile have a counterpart at the source, each of them one of its own."""
+        types, found, used = self.known[name], set[str](), set[str]()
+        for source, target in self.likely:
+            ours, theirs = self.source.fields[source], self.target.fields[target]
             mine = kind is None or not ours.types or kind.name in ours.types
-            if mine and (not theirs.types or theirs.types & types):
-                ours_held.add(ours.key)
-                theirs_held.add(theirs.key)
-        return min(len(ours_held), len(theirs_held))
+            free = source not in used and target not in found
+            if mine and free and (not theirs.types or theirs.types & types):
+                found.add(target)
+                used.add(source)
+        return len(found)
 
     def _alike(self, kind: AssetType, name: str) -> float:
         types = self.known[name]
@@ -218,22 +231,20 @@ class _Choosing:
     def _alone(self, default: str) -> str:
         if len(self.known) == 1:
             return "the only one there is"
-        reason = f"its type has {self._held(default)} of the source's fields, none has more: please check"
-        return f"{one_line(default)}: {reason}"
+        held = self._held(default)
+        equal = [name for name in sorted(self.known) if name != default and self._held(name) == held]
+        names = ", ".join(map(one_line, equal[:SHOWN])) + (f" and {len(equal) - SHOWN} more" if equal[SHOWN:] else "")
+        others = f"as many as {names}" if held and equal else "none has more"
+        return f"{one_line(default)}: its type has {held} of the source's fields, {others}: please check"
 
 
-def _are_likely(ours: Field, theirs: Field) -> bool:
-    found = similarity(ours, theirs)
-    return found.exact or (found.score >= LIKELY and not found.vague)
-
-
-def _pairs(source: Schema, target: Schema, *, alike: Callable[[Field, Field], bool]) -> Sequence[tuple[Field, Field]]:
-    """Fields of both sides with names that are alike and compatible values."""
+def _same(source: Schema, target: Schema) -> Sequence[tuple[Field, Field]]:
+    """Fields of both sides with the same name and compatible values."""
     mine = [known for known in source.fields.values() if not (known.system or known.derived)]
     theirs = [known for known in target.fields.values() if writable(known)]
     return [
         (ours, known)
         for known in theirs
         for ours in mine
-        if (SHAPES[ours.kind], SHAPES[known.kind]) in STEPS and alike(ours, known)
+        if (SHAPES[ours.kind], SHAPES[known.kind]) in STEPS and exact_likeness(ours, known)
     ]

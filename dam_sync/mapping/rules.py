@@ -10,6 +10,7 @@ from dam_sync.mapping.accounts import ReadValue
 from dam_sync.mapping.coercion import Fit
 from dam_sync.mapping.expressions import Evaluated, Expression
 from dam_sync.mapping.paths import AssetPath, PathValue
+from dam_sync.mapping.reading_advice import STEPS, advised
 from dam_sync.mapping.results import LanguagePreference, Note, Result, ValueOutcome, empty, shape_of, shown
 from dam_sync.mapping.transforms.base import EachTransform, ListTransform, Transform, TransformContext
 from dam_sync.mapping.transforms.values import MatchTerm
@@ -291,7 +292,8 @@ class _Evaluation:
             if isinstance(item.value, Localized) and transform.each_language:
                 self._each_language(transform, item, item.value)
             else:
-                self._settle(transform.name, item.origins, transform.each(item.value, self.context))
+                made = advised(transform.name, item.value, transform.each(item.value, self.context))
+                self._settle(transform.name, item.origins, made)
 
     def _each_language(self, transform: EachTransform, item: _Item, value: Localized) -> None:
         texts: dict[str, str] = {}
@@ -351,9 +353,10 @@ class _Evaluation:
             self._note(kept.note, gone)
 
     def _fit(self) -> None:
-        before, self.items = self.items, []
+        before, self.items, step = self.items, [], STEPS.get(self.rule.fit.shape, "")
         for item in before:
-            self._settle(self.rule.target, item.origins, self.rule.fit.each(item.value, self.context))
+            made = advised(step, item.value, self.rule.fit.each(item.value, self.context))
+            self._settle(self.rule.target, item.origins, made)
         if self.rule.fit.folds:
             self._fold()
         if len(self.items) > 1 and not self.rule.fit.field.multiple:

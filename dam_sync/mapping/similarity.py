@@ -49,15 +49,19 @@ def similarity(source: Field, target: Field) -> Similarity:
         return exact
     pairs = ((left, right) for left in names_of(source) for right in names_of(target))
     found = max((_near(left, right) for left, right in pairs), key=_rank, default=Similarity())
+    doubt = _doubt(source, target, found) if found.score > CONTAINED else ""
+    return replace(found, score=CONTAINED, reason=f"{found.reason}{doubt}") if doubt else found
+
+
+def _doubt(source: Field, target: Field, found: Similarity) -> str:
+    """Why a person should decide about two fields of which one name is similar, if there is a reason."""
     if found.vague and not (_label_agrees(source, target) and _label_agrees(target, source)):
-        return replace(
-            found, score=min(found.score, CONTAINED), reason=f"{found.reason}, but a label says something else"
-        )
+        return ", but a label says something else"
     ours, theirs = (_units(one) for one in (source, target))
     if ours and theirs and not ours & theirs:
-        other = f"in {'/'.join(sorted(ours))} and {'/'.join(sorted(theirs))}"
-        return replace(found, score=min(found.score, CONTAINED), reason=f"{found.reason}, {other}")
-    return found
+        return f", in {'/'.join(sorted(ours))} and {'/'.join(sorted(theirs))}"
+    torn = next(filter(None, map(_torn, (source, target))), "")
+    return f"; {torn}" if torn else ""
 
 
 def _units(field: Field) -> frozenset[str]:
@@ -92,6 +96,19 @@ def exact_likeness(source: Field, target: Field) -> Similarity | None:
 def names_of(field: Field) -> tuple[str, ...]:
     """The names of a field: its key without prefix, and its label."""
     return tuple(dict.fromkeys(name for name in (bare(field.key), field.label) if compact(name)))
+
+
+def _torn(field: Field) -> str:
+    """That the key of a field and its label are known to mean different things, if they are."""
+    names = names_of(field)
+    known = [_meanings(name, possible_meanings_of) for name in names]
+    apart = len(names) > 1 and all(known) and not frozenset.intersection(*known)
+    return f"{' and '.join(map(one_line, names))} mean different things" if apart else ""
+
+
+def has_meaning(field: Field) -> bool:
+    """Whether it is known what one of the names of a field means."""
+    return any(_meanings(name, core_meanings_of) for name in names_of(field))
 
 
 def bare(key: str) -> str:

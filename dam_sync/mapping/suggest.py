@@ -11,7 +11,7 @@ from dam_sync.mapping.conversions import Given, conversion, fits_surely
 from dam_sync.mapping.evidence import Evidence, evidence_of
 from dam_sync.mapping.fallbacks import filled, with_last_resort
 from dam_sync.mapping.filenames import safe_name
-from dam_sync.mapping.global_choices import OURS, containers, default_group, free_marker, named_marker
+from dam_sync.mapping.global_choices import OURS, containers, default_group, free_marker, is_telling, named_marker
 from dam_sync.mapping.matching import FieldMatching, FieldPair, path_of_field
 from dam_sync.mapping.paths import LABEL
 from dam_sync.mapping.profiles import ProfileChoice, choose_profile, possible_markers
@@ -33,6 +33,7 @@ LONGEST_NAME = 255
 PUBLISHED = "published"  # what a service reads where it has no status
 TAGS_SCORE = 0.9  # of tags in a field of that name
 EMPTY_TAGS = 0.6  # the same if no asset of the sample has tags
+UNTOLD = 0.6  # a marker whose name says nothing of a key
 GUESSED = 0.4  # a choice that people have to make
 SHOWN = 10  # names in a note
 TAG_NAMES = ("tags", "tag", "keywords", "keyword")
@@ -80,9 +81,9 @@ class _Suggesting:
     def done(self, wish: str) -> Suggestion:
         """Choose the profile, pair fields, reserve one for the marker, and add parts of an asset besides its fields."""
         source, target = self.source, self.target
-        self.profile = choose_profile(source, target, self.sample)
+        self.profile = choose_profile(source, target, lambda: self._matching().likely(), self.sample)
         self.notes += self.profile.notes
-        pairing = FieldMatching(self._readable(), self._writable(), source.locales or self.locales, self.evidence)
+        pairing = self._matching()
         wished = self._wished(wish) or self._unused()
         reserved = {wished} if wished else set()
         pairing.take(exact=True, reserved=reserved)
@@ -104,6 +105,11 @@ class _Suggesting:
         relations = dict(self._relations())
         notes = tuple(dict.fromkeys(self.notes))
         return Suggestion(lines, self.vocabularies, self.profile, self.locales, tuple(ignored), notes, relations)
+
+    def _matching(self) -> FieldMatching:
+        """The fields to pair, those of the target as far as the profile has them."""
+        locales = self.source.locales or self.locales
+        return FieldMatching(self._readable(), self._writable(), locales, self.evidence)
 
     def _readable(self) -> list[Field]:
         fields = [known for known in self.source.fields.values() if not _kept_there(known)]
@@ -160,9 +166,9 @@ class _Suggesting:
 
     def _marked(self, key: str) -> Iterator[SuggestedLine]:
         if key:
-            yield SuggestedLine(
-                key, (), reason="the marker, by which a created asset is found again", more={"marker": True}
-            )
+            score = 1.0 if is_telling(self.target.fields[key]) else UNTOLD
+            reason = "the marker, by which a created asset is found again"
+            yield SuggestedLine(key, (), (), score, reason, more={"marker": True})
 
     def _fields(self, pairing: FieldMatching, marker: str) -> Iterator[SuggestedLine]:
         for known in sorted(self._writable(), key=lambda known: (not known.required, known.key)):

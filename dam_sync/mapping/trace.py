@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dam_sync.config.diagnostics import dotted
 from dam_sync.mapping.crosswalk import Crosswalk
@@ -55,4 +55,4 @@ def _trace(rule: FieldRule, asset: Asset, context: TransformContext) -> RuleTrac
 
 def loss_text(loss: Loss) -> str:
     """A loss in one line."""
-    return f"{loss.path}: {loss.rule} {shown(loss.detail) if loss.detail else ''}".strip()
+    return replace(loss, detail=shown(loss.detail) if loss.detail else "").text

@@ -152,7 +152,8 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "brand": ("Marke", "merk", "marque"),
     "storage location": (
         "Standort", "Lagerort", "Aufbewahrungsort", "Depotstandort", "standplaats", "bewaarplaats", "depotlocatie",
-        "lieu de conservation", "localisation", "emplacement", "ubicación", "collocazione", "ubicazione",
+        "lieu de conservation", "localisation", "emplacement", "ubicación", "localización", "collocazione",
+        "ubicazione",
     ),
     "findspot": (
         "Fundort", "Fundstelle", "Fundplatz", "vindplaats", "lieu de découverte", "lieu de trouvaille",
@@ -160,23 +161,36 @@ TRANSLATIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "provenance": (
         "Provenienz", "Herkunft", "Vorbesitz", "Vorbesitzer", "Besitzgeschichte", "herkomst", "vorige eigenaar",
-        "historique", "ancien propriétaire", "procedencia", "propietario anterior", "antiguo propietario",
-        "provenienza",
+        "eigendomsgeschiedenis", "historique", "historique de propriété", "ancien propriétaire", "procedencia",
+        "propietario anterior", "antiguo propietario", "provenienza",
     ),
     "condition": (
-        "Zustand", "Erhaltung", "Erhaltungszustand", "Objektzustand", "toestand", "conditie", "staat van conservering",
-        "état de conservation", "constat d'état", "estado de conservación", "stato di conservazione",
+        "Zustand", "Erhaltung", "Erhaltungszustand", "Objektzustand", "toestand", "conditie", "staat van bewaring",
+        "staat van conservering", "état", "état de conservation", "constat d'état", "estado de conservación",
+        "stato di conservazione", "conservazione",
     ),
     "bibliography": ("Bibliografie", "Literatur", "literatuur", "bibliographie", "bibliografía", "bibliografia"),
-    "on display": ("ausgestellt", "tentoongesteld", "exposé", "expuesto", "en exposición", "esposto"),
+    "on display": (
+        "ausgestellt", "in Ausstellung", "tentoongesteld", "op zaal", "exposé", "en exposition", "expuesto",
+        "en exposición", "esposto", "in mostra",
+    ),
     "height": ("Höhe", "hoogte", "hauteur", "altura", "alto", "altezza"),
     "width": ("Breite", "breedte", "largeur", "anchura", "ancho", "larghezza"),
     "depth": ("Tiefe", "diepte", "profondeur", "profundidad", "profondità"),
+    "length": ("Länge", "lengte", "longueur", "largo", "lunghezza"),
     "weight": ("Gewicht", "poids", "peso"),
     "diameter": ("Durchmesser", "diamètre", "diámetro", "diametro"),
+    "image height": ("Bildhöhe", "Höhe in Pixel"),
+    "image width": ("Bildbreite", "Breite in Pixel"),
+    "acquisition method": (
+        "Erwerbungsart", "Erwerbsart", "Zugangsart", "Art der Erwerbung", "Art des Zugangs", "verwervingswijze",
+        "verwervingsmethode", "wijze van verwerving", "mode d'acquisition", "forma de adquisición",
+        "forma de ingreso", "modo de adquisición", "modalità di acquisizione", "modo di acquisizione",
+    ),
     "insurance value": (
-        "Versicherungswert", "Versicherungssumme", "verzekeringswaarde", "verzekerde waarde", "valeur d'assurance",
-        "valor de seguro", "valor asegurado", "valore assicurativo",
+        "Versicherungswert", "Versicherungssumme", "verzekeringswaarde", "verzekerde waarde", "verzekerd bedrag",
+        "valeur d'assurance", "valeur assurée", "valor de seguro", "valor asegurado", "valore assicurativo",
+        "valore assicurato",
     ),
     "valuation": (
         "Schätzwert", "Taxwert", "taxatie", "taxatiewaarde", "valeur estimée", "valor estimado", "valor de tasación",

@@ -117,6 +117,11 @@ class Loss:
     rule: str
     detail: str = ""
 
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return f"{self.path}: {self.rule}{f': {self.detail}' if self.detail else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class Asset:

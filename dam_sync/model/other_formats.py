@@ -17,6 +17,13 @@ _UNPACK = "unpack it, and name the file in it"
 _AS_TEXT = "save it as plain text in UTF-8"
 
 
+SAVE_AS: Final = (
+    "save it in the encoding UTF-8: spreadsheets offer it as the file type “CSV UTF-8”, or as the character set when "
+    "they save as CSV; `iconv -f CP1252 -t UTF-8` converts a file in the encoding that Windows uses in Western Europe"
+)
+"""What to do with a table in an encoding that cannot be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class OtherFormat:
     """name: with its article, for a message; remedy: what to do to have text in UTF-8. encoded: it is text in another

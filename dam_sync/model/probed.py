@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from dam_sync.model.capabilities import Capabilities, Feature
 from dam_sync.model.errors import DamSyncError
-from dam_sync.model.exposure_options import ExposureOption
+from dam_sync.model.exposure_options import ExposureOption, some
 from dam_sync.model.limits import MonthlyAllowance
+from dam_sync.model.schema import Field, FieldKind, Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
     """Something that is left behind until an option of the job says what becomes of it. part: of an asset, None for
-    what concerns the account; text: what is left behind; hint: what to write to decide it, also to leave it behind."""
+    what concerns the account; text: what is left behind; hint: what to write to decide it, also to leave it behind.
+    holds: if the option names a field, the kind that it has to be of; several: whether it holds several values."""
 
     part: Feature | None
     text: str
     hint: str
+    holds: FieldKind | None = None
+    several: bool = False
+
+    def among(self, fields: Iterable[Field]) -> Undecided:
+        """The same with the names of the fields that the option can name."""
+        if self.holds is None:
+            return self
+        fit = [each for each in fields if each.kind is self.holds and each.multiple is self.several]
+        names = [each.key for each in fit if not (each.system or each.derived)]
+        return replace(
+            self, hint=f"{self.hint}; {f'fields that it can name: {some(names)}' if names else 'no field fits so far'}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +110,11 @@ def undecided(
     moved = (one for one in wanted if one.part is not Feature.VERSIONS or versions == "all")
     hiding = (Undecided(Feature.CLOSED, one.why, one.hint) for one in closing)
     return {"source": source.undecided_as_source, "target": (*hiding, *moved)}
+
+
+def with_fields(
+    left: Mapping[str, Iterable[Undecided]], source: Schema, target: Schema
+) -> dict[str, tuple[Undecided, ...]]:
+    """The same with the names of the fields that each option can name."""
+    fields = {"source": source.fields.values(), "target": target.fields.values()}
+    return {role: tuple(one.among(fields[role]) for one in each) for role, each in left.items()}

@@ -332,7 +332,7 @@ def test_ten_thousand_characters(tmp_path: Path) -> None:
     with small(tmp_path, assets) as job:
         assert job.run(code=4).data["counts"]["parked"] == 1
         (row,) = job.parked()
-        assert "credit: too long 10000 characters, at most 1280" in row["message"]
+        assert "credit: too long: 10000 characters, at most 1280" in row["message"]
         (told,) = (one["fields"]["description"] for one in job.pair.target.assets)
         assert told == tale
         mapping = tmp_path / "mapping.yaml"

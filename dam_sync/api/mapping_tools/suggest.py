@@ -18,7 +18,7 @@ from dam_sync.mapping.document import mapping_of_text, reading_of
 from dam_sync.mapping.suggest import suggest
 from dam_sync.mapping.suggestion import SuggestedLine, Suggestion
 from dam_sync.model.errors import ConfigError, MappingError
-from dam_sync.model.probed import Undecided, undecided
+from dam_sync.model.probed import Undecided, undecided, with_fields
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -84,7 +84,7 @@ async def _suggested(job: JobConfig, options: RunOptions, marker: str) -> Sugges
         left = undecided(*accounts, sides.source.capabilities, job.policy.versions, closing)
         asked = exposure_questions(sides.source, sides.target, sides.target_schema, sample)
     judged = _judged(suggest(*schemas, marker=marker, filename=letters, sample=sample, terms=terms), *schemas)
-    return replace(judged, undecided=left, questions=asked)
+    return replace(judged, undecided=with_fields(left, *schemas), questions=asked)
 
 
 def _judged(suggestion: Suggestion, source: Schema, target: Schema) -> SuggestedMapping:

@@ -34,7 +34,7 @@ from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import CONFLICT
 from dam_sync.model.exposure import EXPOSURE
 from dam_sync.model.parking import MappingCause, ParkCause
-from dam_sync.model.probed import Account, undecided
+from dam_sync.model.probed import Account, undecided, with_fields
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report import sentences
@@ -182,7 +182,8 @@ def _optional(opened: ConnectedJob, context: RunContext) -> frozenset[str]:
 def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:
     able, losses = opened.source.capabilities, {loss["path"]: loss["assets"] for loss in report.losses}
     accounts, closing = (opened.source_account, opened.target_account), opened.target.exposure_options().closing
-    found = undecided(*accounts, able, context.policy.versions, closing)
+    left = undecided(*accounts, able, context.policy.versions, closing)
+    found = with_fields(left, opened.source_schema, opened.target_schema)
     return [
         OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
         for side, parts in found.items()

@@ -27,6 +27,7 @@ from dam_sync.model.inventory import (
     VocabularyInventory,
 )
 from dam_sync.model.not_moved import NotMoved, NotUsed
+from dam_sync.model.probed import Account, Undecided
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Field, Schema
 from dam_sync.model.service import Service
@@ -92,7 +93,7 @@ class Inspection:
             not_moved=tuple(self._left_out(counts)),
             not_used=tuple(LeftOut(one.what, one.why, one.where) for one in self.not_used),
             notes=(*self.notes, *reader.notes, *counts.notes, *made.notes(), *account.notes_as(self.role)),
-            undecided=tuple((one.text, one.hint) for one in account.undecided_as(self.role)),
+            undecided=tuple((one.text, one.hint) for one in self._undecided(account, schema)),
             calls=dict(self.service.calls),
         )
 
@@ -112,6 +113,9 @@ class Inspection:
     def _begin(self, phase: str, expected: int | None) -> None:
         self.options.progress.begin(phase.format(self.role))
         self.options.progress.expected = expected
+
+    def _undecided(self, account: Account, schema: Schema) -> Iterator[Undecided]:
+        yield from (one.among(schema.fields.values()) for one in account.undecided_as(self.role))
 
     async def _counts(self, schema: Schema, *, whole: bool) -> Counts:
         """What the service counts. Values of fields are counted only if not all assets were read."""

@@ -249,6 +249,7 @@ ASSUMPTIONS = (
     Assumption(21, "the response to a create of several assets names each, in the order sent or by its name", "6.3"),
     Assumption(22, "the assets of one create are created within 2 minutes, by the clock of the service", "6.3"),
     Assumption(23, "an attachment whose URL is dead keeps no size; its file is replaced by PUT, as any other", "6.3"),
+    Assumption(24, "a restricted key without allowed values takes none, and is no free text", "5.1"),
 )
 
 ASSUMED_WRITES = (

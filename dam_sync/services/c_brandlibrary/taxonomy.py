@@ -103,7 +103,7 @@ class BrandLibraryTaxonomy(BrandLibraryBase):
 
     async def _key(self, vocabulary: str, keys: Keys) -> Key:
         key = keys.named(vocabulary)
-        if key is None or not key.allowed:
+        if key is None or not key.is_list:
             raise NotFound(f"unknown list of allowed values: {vocabulary!r}")
         return key
 

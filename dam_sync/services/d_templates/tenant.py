@@ -23,7 +23,7 @@ from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.probed import Account, Undecided
-from dam_sync.model.schema import Schema
+from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.values import Json
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.api import TemplatesApi
@@ -195,7 +195,9 @@ class TemplatesPart(HttpService):
                 hint = (
                     f'the option `{option}` of the {role} names the attribute; `{option}: ""` says that there is none'
                 )
-                yield Undecided(Feature[name.upper()], f"{LEFT[name]} not {done}", hint)
+                holds = FieldKind.TERM if name in ("status", "tags") else FieldKind.DATE
+                part, text = Feature[name.upper()], f"{LEFT[name]} not {done}"
+                yield Undecided(part, text, hint, holds, several=name == "tags")
 
     @interprets_response
     def _skew(self, reply: Response) -> timedelta:

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, field_validator
 
-from dam_sync.config.options import Options, Switch
+from dam_sync.config.options import Options, Switch, WordSet
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError
 from dam_sync.services.folder.api.code_pages import code_page_of
@@ -35,6 +35,11 @@ class FolderOptions(Options):
         "left_out",
         description="left_out (default), or assets: what becomes of sidecars (`.xmp`, `.aae`, `.thm`, …) beside the "
         "file that they are about, in a folder without a catalogue",
+    )
+    everybody: WordSet = Field(
+        frozenset(),
+        description="of a source: groups of its catalogue that stand for everybody who could use the library (default "
+        "none)",
     )
     code_page: str = Field(
         "",

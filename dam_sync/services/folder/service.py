@@ -13,6 +13,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, 
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied
+from dam_sync.model.exposure_options import ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.ports import Content, IsReferenced, Journal, Stream
 from dam_sync.model.probed import Account
@@ -75,7 +76,8 @@ class FolderService(Service):
         self._code_page = options.code_page
         self._unpacked: Unpacked | None = None
         self._found = False  # whether `probe` was allowed to make it a target
-        self._reader = Reader(self._tenant, self.limits.page)
+        self._everybody = options.everybody
+        self._reader = Reader(self._tenant, self.limits.page, self._everybody)
         self._writer = Writer(self._tenant, context.may_write or _permitted, Uploader(self._tenant))
         self._taxonomy = Taxonomy(self._tenant, self._writer)
 
@@ -257,6 +259,10 @@ class FolderService(Service):
     def audience(self, draft: Draft) -> Audience:
         """Nobody, in the normal use of a library: there are no users."""
         return Audience(hidden="it lies in a folder")
+
+    def exposure_options(self) -> ExposureOptions:
+        """See `Service.exposure_options`."""
+        return ExposureOptions("everybody", self._everybody)
 
     async def sweep(self, recorded: IsReferenced) -> int:
         """Remove half-written files that are older than a day. See `Service.sweep`."""

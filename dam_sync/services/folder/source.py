@@ -38,6 +38,7 @@ class Reader:
 
     tenant: Tenant
     page: int
+    everybody: frozenset[str] = frozenset()  # groups that stand for all users
 
     async def shards(self, window: Window) -> AsyncIterator[Shard]:
         """See `Service.shards`. Every window holds everything: people and programs that put files into a folder or edit
@@ -91,9 +92,9 @@ class Reader:
         revision = asset.revision
         if self.tenant.bag is not None:
             revision = Revision(digest_of([revision, [dict(file.digests) for file in (*versions, *attachments)]]))
-        return replace(
-            asset, revision=revision, versions=versions, attachments=attachments, fields=fields, losses=losses
-        )
+        rights = replace(asset.rights, groups=frozenset()) if asset.rights.groups & self.everybody else asset.rights
+        asset = replace(asset, revision=revision, fields=fields, losses=losses, rights=rights)
+        return replace(asset, versions=versions, attachments=attachments)
 
     def _sized(self, file: FileRef) -> FileRef:
         """With its size, and with what a bag says of it: what the catalogue says counts more."""

@@ -202,7 +202,7 @@ class Tenant:
         source = self._adopted
         records = [*self._declared(), *self._undeclared(source)]
         fields = [codec.field_of(record) for record in records if record["record"] == "field"]
-        by_key = {known.key: known for known in (*OWN_FIELDS, *fields)}
+        by_key = {known.key: known for known in (*filter(self._has, OWN_FIELDS), *fields)}
         vocabularies = [codec.vocabulary_of(record) for record in records if record["record"] == "vocabulary"]
         types = [str(record["name"]) for record in records if record["record"] == "type"]
         adopted = source.locales if source is not None else ()
@@ -213,6 +213,15 @@ class Tenant:
             locales=tuple(dict.fromkeys((*self._about().get("locales", ()), *adopted))),
             container_kinds=facts.CONTAINERS,
         )
+
+    def _has(self, own: Field) -> bool:
+        """Whether assets can have a field that we give to every folder: what others made, and is a source, has no
+        marker of ours, and a list of theirs has dates only in a column for them."""
+        if self._adopted is not None or not self.read_only or self.is_ours:
+            return True
+        named = self.rows.names(own.key) if self.rows is not None else False
+        listed = self.rows is not None and not self.catalogue.exists
+        return named or (own.key == facts.CREATED and not listed)
 
     def _declared(self) -> Iterator[Record]:
         for kind in ("type", "vocabulary", "field"):

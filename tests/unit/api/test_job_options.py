@@ -58,6 +58,16 @@ def test_an_option_is_added_and_comments_stay(job: Path) -> None:
     assert '"${env:B}"}  # read-only' in text
 
 
+def test_the_comment_that_stands_for_the_options_of_a_side_goes_with_the_first_of_them(job: Path) -> None:
+    comment = "  # options: {}  # see dam-sync help b_documents\n"
+    before = TEXT.replace("target:\n", f"{comment}target:\n").replace("mapping:", f"{comment}mapping:")
+    job.write_text(before, encoding="utf-8")
+    set_option(job, "source", "everybody", ["members"], built_in())
+    source, target = job.read_text(encoding="utf-8").split("target:\n")
+    assert (comment in source, comment in target) == (False, True)
+    assert loaded(job).source.options == {"everybody": ["members"]}
+
+
 def test_a_name_for_each_key_joins_those_that_are_there(job: Path) -> None:
     for value in ("Photo closed", {"Film": "Film closed"}, {"Logo": "Logo closed"}):
         set_option(job, "target", "closed_profile", value, built_in())

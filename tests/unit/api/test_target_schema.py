@@ -6,14 +6,24 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from dam_sync.api.service_notes import ServiceNote
-from dam_sync.api.target_schema import MOST_TERMS, about_missing_fields, about_missing_groups, about_missing_terms
+from dam_sync.api.target_schema import (
+    MOST_TERMS,
+    about_missing_fields,
+    about_missing_groups,
+    about_missing_terms,
+    with_given_groups,
+)
 from dam_sync.mapping.document import read_mapping
 from dam_sync.model.errors import DamSyncError, Denied, StopRequested
+from dam_sync.model.exposure_options import ExposureOptions
 from dam_sync.model.schema import Schema
+from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from tests.support.mapping.tenant_schemas import LEAST, SOURCE, TARGET, compiled, with_lines
 from tests.support.services.empty_service import EmptyService
@@ -60,6 +70,16 @@ def test_missing_fields_are_listed_with_what_to_make(tmp_path: Path) -> None:
     assert "legacy_id (text that can be searched, for the marker)" in note.text
     path.write_text(LEAST, encoding="utf-8")
     assert about_missing_fields(read_mapping(path), SOURCE, TARGET) == []
+
+
+def test_a_group_that_stands_for_everybody_is_not_missed_at_the_target(tmp_path: Path) -> None:
+    source = replace(SOURCE, groups=frozenset({"Members", "Board"}), capabilities=TARGET.capabilities)
+    options = ExposureOptions("everybody", frozenset({"Members"}))
+    service = cast(Service, SimpleNamespace(exposure_options=lambda: options))
+    given = with_given_groups(service, source)
+    (note,) = about_missing_groups(compiled(tmp_path, LEAST + GROUPS, source), given, TARGET)
+    assert note.text == "1 group that the mapping writes does not exist at the target: Board"
+    assert with_given_groups(service, replace(source, groups=None)).groups is None
 
 
 def test_groups_that_the_target_lists_and_lacks(tmp_path: Path) -> None:

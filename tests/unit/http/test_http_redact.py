@@ -298,3 +298,24 @@ def test_a_reference_to_a_secret_is_none() -> None:
     assert _alone(*texts) == texts
     for text in ("password: ${hunter22", "secret=hunter22", "secret: ${other:hunter22}", "secret: ${env:hunter22}x"):
         assert "hunter22" not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sea.jpg: the md5 digest should be 7af43f3e but is 6c7b0b49",
+        "the Digest of the file",
+        "title: Banner bearer walking before the guild",
+        "Bearer figure, oak",
+    ],
+)
+def test_words_that_also_name_a_scheme_of_authentication_are_left_in_sentences(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_what_follows_a_scheme_of_authentication_is_masked() -> None:
+    for secret in ("wx7k9abc", "abcd.efgh", "abcdefghijklmnopqrstuvwx", "QUJDRA=="):
+        assert secret not in redact(f"Bearer {secret}")
+        assert secret not in redact(f"bearer {secret} was refused")
+    digest = redact('Digest username="sync", realm="dam", nonce="dcd98b", response="6629fae49393a05397450978507c4ef1"')
+    assert not any(secret in digest for secret in ("6629fae4", "dcd98b", "sync"))

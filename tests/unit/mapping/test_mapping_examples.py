@@ -96,7 +96,7 @@ def test_examples_that_do_not_hold_are_reported_with_their_lines(tmp_path: Path)
         "mapping.yaml:24:7: tests[0].expect.heightCm: expected “3”, got nothing",
         "mapping.yaml:25:7: tests[0].expect.nothing: the target has no such field",
         "mapping.yaml:26:7: tests[0].expect.profile: expected “images”, got “documents”",
-        "mapping.yaml:28:5: tests[1].expect.parked: the asset would be parked: fields.note: truncate "
+        "mapping.yaml:28:5: tests[1].expect.parked: the asset would be parked: fields.note: truncate: "
         "6 characters, at most 5: “abcdef” (from fields.inventory)",
         "mapping.yaml:30:14: tests[2].expect.parked: expected “yes”, got nothing",
     ]

@@ -143,6 +143,8 @@ FAULTS = (
     ('asset.id == "1" and true', 1, 17, "not CEL from here: and true", "write && instead of and"),
     ('asset.id == "1\n', 1, 13, 'not CEL from here: "1', ""),
     ('asset.status ==\n "a" && foo', 2, 9, "there is no variable foo", 'write text in quotes: "foo"'),
+    ('has(asset.fields."Höhe (cm)")', 1, 18, 'is not CEL from here: "Höhe (cm)")', 'write "Höhe (cm)" in asset.fields'),
+    ('fields."Höhe" == ""', 1, 8, 'is not CEL from here: "Höhe" == ""', 'write asset.fields["Höhe"]'),
     ("asset.status == “published”", 1, 17, "is not CEL from here: “published”", "write straight quotes"),
     (
         "asset.placements == '/Press'",

@@ -226,3 +226,71 @@ def test_a_guessed_profile_is_doubted_until_a_person_has_decided() -> None:
     )
     sure = suggest(schema(Field("title", TEXT), types=(AssetType("Alpha"), AssetType("Beta"))), target)
     assert sure.profile.score >= DOUBTED
+
+
+def test_a_profile_is_chosen_by_fields_that_mean_the_same_in_other_words() -> None:
+    plain, own, other = frozenset({"File"}), frozenset({"Figure"}), frozenset({"Paperwork"})
+    source = schema(
+        *(Field(key, TEXT) for key in ("titel", "fotograaf", "vervaardiger", "inventarisnummer")),
+        types=(AssetType("Beeldopname"), AssetType("Schriftstuk")),
+    )
+    target = schema(
+        Field("lib:heading", TEXT, types=own | other),
+        Field("lib:maker", TEXT, types=own | other),
+        Field("lib:accession_number", TEXT, types=own | other),
+        Field("lib:photographed_by", TEXT, types=own),
+        Field("dc:title", TEXT, types=plain | own | other),
+        Field("lib:srckey", TEXT, types=own | other),
+        Field("dc:source", TEXT, types=plain | own | other),
+        types=(AssetType("File"), AssetType("Figure"), AssetType("Paperwork")),
+    )
+    found = suggest(source, target)
+    assert found.profile.block == {"default": "Figure"}
+    assert found.profile.reason == "Figure: its type has 4 of the source's fields, none has more: please check"
+    assert {line.target for line in found.lines if line.block == "fields"} >= {"lib:maker", "lib:photographed_by"}
+
+
+def test_profiles_with_equally_many_fields_are_all_named() -> None:
+    both = frozenset({"Figure", "Paperwork"})
+    target = schema(
+        *(Field(key, TEXT, types=both) for key in ("lib:title", "lib:maker", "lib:srckey")),
+        types=(AssetType("Figure"), AssetType("Paperwork")),
+    )
+    found = suggest(schema(Field("titel", TEXT), Field("vervaardiger", TEXT)), target)
+    assert found.profile.block == {"default": "Figure"}
+    assert found.profile.reason == "Figure: its type has 2 of the source's fields, as many as Paperwork: please check"
+
+
+def test_the_marker_is_a_key_of_another_system_in_the_language_of_the_tenant(tmp_path: Path) -> None:
+    def marker(*labels: str) -> str | None:
+        keys = (Field(f"f{at}", TEXT, label) for at, label in enumerate(labels))
+        target = schema(Field("title", TEXT, required=True), *keys)
+        found = walked(tmp_path, suggest(A, target), A, target).marker
+        return target.fields[found].label if found else None
+
+    for label in (
+        "Reference in previous system",
+        "Codice nel sistema precedente",
+        "Schlüssel im Altsystem",
+        "Sleutel in het vorige systeem",
+        "Identifiant dans l'ancien système",
+        "Clave en el sistema anterior",
+    ):
+        assert marker("Autore/Bottega", "Appunti", label) == label
+        assert marker("Werkstatt / Hersteller", "Vermischtes", label) == label
+
+
+def test_the_marker_takes_no_field_whose_meaning_is_known_while_there_is_another() -> None:
+    target = schema(
+        Field("title", TEXT, required=True),
+        Field("bottega", TEXT, "Autore/Bottega"),
+        *(Field(key, TEXT) for key in ("fundort", "parole_chiave", "zusatz")),
+    )
+    lines = by_target(suggest(schema(Field("title", TEXT)), target))
+    assert lines["zusatz"].more == {"marker": True}
+
+
+def test_a_marker_whose_name_says_nothing_of_a_key_has_a_score_that_asks_for_a_person() -> None:
+    for key, score in (("srckey", 1.0), ("zusatz", 0.6)):
+        target = schema(Field("title", TEXT, required=True), Field(key, TEXT))
+        assert by_target(suggest(schema(Field("title", TEXT)), target))[key].score == score

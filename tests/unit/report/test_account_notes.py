@@ -6,9 +6,11 @@ from pathlib import Path
 
 from dam_sync.model.capabilities import YES, Capabilities, Feature
 from dam_sync.model.exposure_options import ExposureOption
-from dam_sync.model.probed import Account, Undecided, undecided
+from dam_sync.model.probed import Account, Undecided, undecided, with_fields
+from dam_sync.model.schema import Field, FieldKind
 from dam_sync.report.loss_words import UNLESS_ASKED, in_words
 from tests.support.jobs.small_jobs import photos, small
+from tests.support.mapping.tenant_schemas import schema
 
 PRIVATE = "collections are made as private ones"
 
@@ -49,6 +51,21 @@ def test_what_the_source_lacks_or_the_policy_leaves_out_needs_no_decision() -> N
     assert undecided(source, target, able, "all") == {"source": (), "target": (left,)}
     assert undecided(source, target, able, "current") == {"source": (), "target": ()}
     assert undecided(source, target, Capabilities(), "all") == {"source": (), "target": ()}
+
+
+def test_an_option_that_names_a_field_is_asked_for_with_the_fields_that_it_can_name() -> None:
+    fields = (
+        Field("vrij", FieldKind.DATE),
+        Field("tot", FieldKind.DATE),
+        Field("dagen", FieldKind.DATE, multiple=True),
+        Field("system_created", FieldKind.DATE, system=True),
+        Field("staat", FieldKind.TERM),
+    )
+    left = Undecided(Feature.EXPIRY, "expiry dates are not read", "name it", FieldKind.DATE)
+    found = with_fields({"source": (left,), "target": ()}, schema(*fields), schema())
+    assert found["source"][0].hint == "name it; fields that it can name: tot, vrij"
+    assert left.among(fields[3:]).hint == "name it; no field fits so far"
+    assert Undecided(Feature.EXPIRY, "text", "hint").among(fields).hint == "hint"
 
 
 def test_an_option_that_would_hide_assets_needs_a_decision_whatever_the_source_reads() -> None:

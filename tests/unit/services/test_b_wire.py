@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.connector import Context
-from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue
+from dam_sync.model.errors import ConfigError, ContractBroken, InvalidValue, NotFound
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.values import GeoPoint, Person, Row, Term, Value
 from dam_sync.services.b_documents import CONNECTOR, facts
 from dam_sync.services.b_documents.api.client import authenticator_of
 from dam_sync.services.b_documents.api.search import hits_of, quoted, select
-from dam_sync.services.b_documents.codec.fields import Directory, DocumentsField, ServerSchema, enumerated, info_of
+from dam_sync.services.b_documents.codec.fields import (
+    Directory,
+    DocumentsField,
+    ServerSchema,
+    enumerated,
+    info_of,
+    schema_of,
+)
 from dam_sync.services.b_documents.codec.forms import state_of, status_ways, transitions_between
 from dam_sync.services.b_documents.codec.values import decode, encode, lost, same
 from dam_sync.services.b_documents.codec.wire import (
@@ -34,7 +41,7 @@ from dam_sync.services.b_documents.codec.wire import (
 )
 from dam_sync.services.b_documents.options import DocumentsOptions
 from dam_sync.services.b_documents.taxonomy.containers import Tree, container_name
-from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, free_id
+from dam_sync.services.b_documents.taxonomy.terms import Listed, arranged, enum_of, free_id
 from dam_sync.services.b_documents.tenant import Release, Root
 from tests.support.services.typed_options import read_options, typed
 
@@ -318,6 +325,20 @@ def test_a_day_before_the_first_one_stays_text() -> None:
 @pytest.mark.parametrize("told", [["a", "b c"], '["a", "b c"]', "[a, b c]", "['a', 'b c']"])
 def test_listed_values_are_read_in_both_readings(told: Any) -> None:
     assert enumerated(told)[:2] == ("a", "b c")
+
+
+def test_a_constraint_without_values_is_a_closed_list_without_terms() -> None:
+    declared = {"type": "string", "constraints": [{"name": "EnumConstraint", "parameters": {"Values": []}}]}
+    info, free = info_of("dc:nature", declared), info_of("dc:title", "string")
+    assert info is not None
+    assert free is not None
+    server = ServerSchema({}, {info.key: info, free.key: free}, {})
+    schema = schema_of(server, DocumentsOptions())
+    assert schema.fields["dc:nature"].kind is FieldKind.TERM
+    assert schema.vocabularies[schema.fields["dc:nature"].vocabulary].closed
+    assert enum_of(server, "enum:dc:nature") == Listed({}, {})
+    with pytest.raises(NotFound):
+        enum_of(server, "enum:dc:title")
 
 
 def test_a_value_of_a_closed_list_may_hold_commas() -> None:

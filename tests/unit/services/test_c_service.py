@@ -458,6 +458,25 @@ async def test_a_list_only_grows(start: Start) -> None:
     assert set(after) - set(before) == {f"New {n}" for n in range(5)}
 
 
+@pytest.mark.parametrize("extends", ["on", "off"])
+async def test_a_restricted_list_without_values_takes_none_until_one_is_added(start: Start, extends: str) -> None:
+    themes = {"record": "vocabulary", "key": "themes", "closed": True}
+    tenant = start([*SCHEMA, themes, {"record": "field", "key": "theme", "kind": "term", "vocabulary": "themes"}])
+    service = tenant.connect(options={"extend_lists": extends})
+    vocabulary = (await service.schema()).fields["theme"].vocabulary
+    assert [term async for term in service.terms(vocabulary)] == []
+    wanted = draft("t-1", fields={"theme": Term("Astrolabe", "Astrolabe")})
+    with tenant.costs() as spent, pytest.raises(InvalidValue, match="'Astrolabe' is not one of them"):
+        await made(tenant, service, wanted)
+    assert not any(call.startswith(("POST", "PUT")) for call in spent)
+    if extends == "off":
+        with pytest.raises(Unsupported, match="restricted and does not contain 'Astrolabe'"):
+            await service.ensure_term(vocabulary, Term("Astrolabe"))
+        return
+    assert (await service.ensure_term(vocabulary, Term("Astrolabe"))).label == "Astrolabe"
+    assert await made(tenant, service, wanted)
+
+
 async def test_an_asset_stays_where_it_was_made(start: Start) -> None:
     tenant = start()
     service = tenant.connect()

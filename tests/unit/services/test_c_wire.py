@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.crawl.pagers import Page
-from dam_sync.model.asset import Draft, FileRef, Marker, Patch, Rights
+from dam_sync.mapping.vocabulary import TermIndex
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Revision, Rights
 from dam_sync.model.errors import ContractBroken, InvalidValue
-from dam_sync.model.schema import Field, FieldKind
+from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import GeoPoint, Localized, Term
 from dam_sync.services.c_brandlibrary.codec import marks, wire
 from dam_sync.services.c_brandlibrary.codec.envelope import document_of, made_of, related
 from dam_sync.services.c_brandlibrary.codec.fields import Key, Keys, keys_of, schema_of
 from dam_sync.services.c_brandlibrary.codec.values import decode, encode
 from dam_sync.services.c_brandlibrary.source.listing import Pages
+from dam_sync.services.c_brandlibrary.target.plan import values_of
+from tests.support.mapping.tenant_schemas import compiled
 
 MARK = Marker("srckey", "museum-1")
 TEXT = Field("note", FieldKind.TEXT)
@@ -149,10 +153,7 @@ def test_keys_are_fields_and_lists_vocabularies() -> None:
         {"name": "mood", "allowed_values": ["calm"]},
         {"name": "name", "allowed_values": []},
     ]
-    rows = [
-        {"id": str(n), "type": "custom_field_keys", "attributes": each, "related": {}}
-        for n, each in enumerate(attributes)
-    ]
+    rows = key_rows(*attributes)
     schema = schema_of(Keys.of(keys_of(rows), {"mood"}), extends=False)
     assert schema.fields["color"].required
     assert schema.vocabularies["color"].closed
@@ -162,6 +163,51 @@ def test_keys_are_fields_and_lists_vocabularies() -> None:
     assert schema.fields["dam_sync_source_id"].editable
     assert Keys.of(keys_of(rows), ()).named("custom:name") == Key("2", "name")
     assert Keys.of(keys_of(rows), ()).named("name") is None
+
+
+def key_rows(*attributes: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"id": str(n), "type": "custom_field_keys", "attributes": each, "related": {}}
+        for n, each in enumerate(attributes)
+    ]
+
+
+EMPTY_LIST = {"name": "Themes", "allowed_values": [], "restricted": True}
+
+
+@pytest.mark.parametrize("allowed", [[], None])
+def test_a_restricted_list_without_values_is_a_closed_list_and_no_free_text(allowed: list[str] | None) -> None:
+    keys = Keys.of(keys_of(key_rows(EMPTY_LIST | {"allowed_values": allowed}, {"name": "mood"})), ())
+    schema = schema_of(keys, extends=False)
+    assert (schema.fields["Themes"].kind, schema.fields["Themes"].vocabulary) == (FieldKind.TERM, "Themes")
+    assert schema.vocabularies["Themes"].closed
+    assert schema.fields["mood"].kind is FieldKind.TEXT
+    assert not schema_of(keys, extends=True).vocabularies["Themes"].closed
+
+
+def test_a_value_for_a_restricted_list_without_values_is_set_aside_by_a_plan_as_by_a_run(tmp_path: Path) -> None:
+    target = schema_of(Keys.of(keys_of(key_rows(EMPTY_LIST)), ()), extends=False)
+    subject = Field("subject", FieldKind.TERM, vocabulary="subjects")
+    source = Schema({"subject": subject}, {"subjects": Vocabulary("subjects")})
+    text = """
+version: 1
+vocabularies: {themes: {source: subjects, target: Themes, match: [exact], unmatched: park}}
+fields:
+  dam_sync_source_id: {marker: true}
+  Themes: {from: fields.subject, pipe: [{vocabulary: themes}]}
+"""
+    found = Asset(AssetId("7"), Revision("1"), filename="a.jpg", fields={"subject": Term("Astrolabe", "t1")})
+    drafted = compiled(tmp_path, text, source, target).draft(found, "mark", {"themes": TermIndex()})
+    (rejection,) = drafted.rejections
+    assert rejection.path == "fields.Themes"
+    assert "Astrolabe" in rejection.detail
+    assert "Themes" not in drafted.draft.fields
+
+
+def test_a_value_for_a_restricted_list_without_values_is_not_sent() -> None:
+    keys = Keys.of(keys_of(key_rows(EMPTY_LIST)), ())
+    with pytest.raises(InvalidValue, match="'Astrolabe' is not one of them"):
+        values_of({"Themes": Term("Astrolabe", "Astrolabe")}, keys)
 
 
 # -- assets ------------------------------------------------------------------------------------------------------------

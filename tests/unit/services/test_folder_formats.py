@@ -199,7 +199,7 @@ async def test_files_that_no_row_names_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,fields.a\n1,x\n2,\xfc\n", "catalogue.csv:3: is not in UTF-8"),
+        ("id,fields.a\n1,x\n2,\xfc\n", "catalogue.csv:3: the row is not in UTF-8"),
         ('id,fields.a\n1,"x\ny"\n1,z\n', "catalogue.csv:4: the row has the id 1 of a row above"),
         ("id,tags\n1,x,y\n", "catalogue.csv:2: the row has more cells than the header"),
         ("id,tags\n,x\n", "catalogue.csv:2: the row has no id"),
@@ -227,6 +227,24 @@ async def test_columns_that_nobody_reads_are_named(tmp_path: Path) -> None:
         await connect(tmp_path, read_only=True).probe()
     assert str(raised.value).endswith("unknown columns: expires; columns that are there twice: tags")
     assert raised.value.hint.startswith("rename or remove them")
+
+
+async def test_columns_as_people_name_them_are_refused_with_the_names_to_write(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text("Nummer;Stücktitel;Expires;Maß [cm]\n1;;;\n", encoding="utf-8")
+    with pytest.raises(ContractBroken) as raised:
+        await connect(tmp_path, read_only=True).probe()
+    assert "no column id" in str(raised.value)
+    assert raised.value.hint.startswith(
+        "the column with the number or path by which an asset is known has to be named `id`; rename or remove them: "
+        "a field of an asset is a column like `fields.Nummer`; Expires is perhaps `expires_at`; "
+    )
+
+
+async def test_a_list_in_the_encoding_of_a_spreadsheet_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text("id;fields.Maß\n1;2\n", encoding="cp1252")
+    with pytest.raises(ContractBroken, match=r"catalogue\.csv:1: the row is not in UTF-8") as raised:
+        await connect(tmp_path, read_only=True).probe()
+    assert "`iconv -f CP1252 -t UTF-8`" in raised.value.hint
 
 
 # -- JSON Schema -------------------------------------------------------------------------------------------------------
@@ -336,3 +354,29 @@ async def test_no_formula_begins_in_the_name_of_a_column(tmp_path: Path) -> None
     (row,) = await everything(connect(tmp_path / "f", read_only=True, format="csv"))
     assert row.asset is not None
     assert row.asset.fields["a;=cmd()|x"] == "text"
+
+
+async def test_groups_of_a_list_by_hand_can_stand_for_everybody(tmp_path: Path) -> None:
+    (tmp_path / "catalogue.csv").write_text(
+        'id;groups\n1;Friends\n2;"Friends, old;Staff"\n3;"Staff;Friends"\n4;\n', "utf-8"
+    )
+    service = connect(tmp_path, read_only=True, everybody="Friends")
+    await service.probe()
+    seen = {entry.id: entry.asset.rights.groups for entry in await everything(service)}
+    assert seen == {"1": frozenset(), "2": {"Friends, old", "Staff"}, "3": frozenset(), "4": frozenset()}
+    assert service.exposure_options().with_everybody("Staff") == "`options: {everybody: [Friends, Staff]}`"
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields"),
+    [
+        ("id;fields.Maker", {"Maker"}),
+        ("id;created_at;fields.Maker", {"Maker", "created"}),
+        ("id;fields.source_key", {"source_key"}),
+    ],
+)
+async def test_a_list_by_hand_has_no_fields_but_its_own(tmp_path: Path, columns: str, fields: set[str]) -> None:
+    (tmp_path / "catalogue.csv").write_text(f"{columns}\n1;\n", "utf-8")
+    service = connect(tmp_path, read_only=True)
+    await service.probe()
+    assert set((await service.schema()).fields) == fields

@@ -19,7 +19,8 @@ from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.services.folder import codec
 from dam_sync.services.folder.api.bag import CodedName
 from dam_sync.services.folder.api.catalogue import Record
-from dam_sync.services.folder.api.sheet import COLUMN, cells_of, record_of
+from dam_sync.services.folder.api.columns import COLUMN
+from dam_sync.services.folder.api.sheet import cells_of, record_of
 from tests.support.state.memory_journal import MemoryJournal
 from tests.unit.services.test_folder_service import DRAFT, bytes_of, connect, content, everything, opened
 

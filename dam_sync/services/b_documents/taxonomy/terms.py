@@ -185,7 +185,7 @@ def _is_entry(row: Json) -> bool:
 def enum_of(server: ServerSchema, vocabulary: str) -> Listed:
     """The list of a constraint. Raises NotFound."""
     info = server.fields.get(vocabulary.removeprefix(ENUM))
-    if info is None or not info.values:
+    if info is None or info.vocabulary != vocabulary:
         raise NotFound(f"there is no vocabulary {vocabulary!r}")
     terms = {value: Term(value, value, (value,)) for value in info.values}
     return Listed(terms, {value: value for value in terms})

@@ -35,6 +35,11 @@ class Key:
     restricted: bool = False
     required: bool = False
 
+    @property
+    def is_list(self) -> bool:
+        """Whether it has a list, which is empty while a restricted key has no values yet (assumption 24)."""
+        return self.restricted or bool(self.allowed)
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -76,15 +81,15 @@ def keys_of(rows: Sequence[Json]) -> tuple[Key, ...]:
 
 
 def field_of(key: Key, multiple: bool) -> Field:
-    """A text field, or a term field if there is a list of allowed values."""
+    """A text field, or a term field if there is a list of allowed values, be it empty."""
     return Field(
         key_of(key.name),
-        FieldKind.TERM if key.allowed else FieldKind.TEXT,
+        FieldKind.TERM if key.is_list else FieldKind.TEXT,
         key.name,
         multiple=multiple,
         required=key.required,
         indexed=searchable(key.name),
-        vocabulary=key_of(key.name) if key.allowed else "",
+        vocabulary=key_of(key.name) if key.is_list else "",
     )
 
 
@@ -100,7 +105,7 @@ def schema_of(keys: Keys, *, extends: bool, payload: bool = False, section: str 
     """
     fields = {each.key: each for each in BUILT_IN if payload or each.key != PAYLOAD} | dict(keys.fields)
     fields.setdefault(facts.MARK_KEY, Field(facts.MARK_KEY, FieldKind.TEXT, facts.MARK_KEY))
-    lists = [key for key in keys.rows if key.allowed]
+    lists = [key for key in keys.rows if key.is_list]
     return Schema(
         fields=fields,
         vocabularies={

@@ -108,7 +108,7 @@ def refuse_moves(patch: Patch) -> None:
 
 def _refuse_unlisted(key: Key, texts: Iterable[str]) -> None:
     wrong = [text for text in texts if text not in key.allowed]
-    if key.restricted and key.allowed and wrong:
+    if key.restricted and wrong:
         raise InvalidValue(
             f"the field {key.name} takes only values of its list, and {wrong[0]!r} is not one of them",
             hint="map it through a vocabulary with `unmatched: create` and `options: {extend_lists: on}`, or pin it",

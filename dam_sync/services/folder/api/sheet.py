@@ -18,40 +18,38 @@ from typing import BinaryIO, Final
 from dam_sync.http.parsing import parsed_text
 from dam_sync.model import joined_names
 from dam_sync.model.asset import path_text
-from dam_sync.model.csv_cells import delimiter_of, rows_of, separator_of
+from dam_sync.model.csv_cells import rows_of, separator_of
 from dam_sync.model.errors import ContractBroken, InvalidValue, NotFound
 from dam_sync.model.joined_names import escaped, unescaped
 from dam_sync.model.limits import MIB
-from dam_sync.model.name_bounds import LONGEST_NAME
-from dam_sync.model.other_formats import HEAD, other_format
+from dam_sync.model.other_formats import HEAD, SAVE_AS, other_format
 from dam_sync.model.safe_text import guarded, unguarded
 from dam_sync.model.schema import Field, FieldKind
 from dam_sync.model.values import Json
 from dam_sync.services.folder.api.catalogue import LONGEST_LINE, SCRATCH, Catalogue, Record
+from dam_sync.services.folder.api.columns import (
+    DATES,
+    ESCAPED,
+    FILES,
+    FIXED,
+    LOCALE,
+    MARK,
+    TEXTS,
+    column_of,
+    delimiter_for,
+    remedies,
+    what_is_wrong,
+)
 from dam_sync.services.folder.api.disk import Disk, shortened
 
 NUMBER = re.compile(r"-?\d+(\.\d+)?\Z")
-LOCALE = re.compile(r"[^\[\]]+")
-ESCAPED = "[{"  # in the key of a column
-COLUMN = re.compile(
-    r"fields\.(?P<key>(?:\\[\\\[{]|(?!\\[\\\[{]).)+?)"
-    rf"(?:\[(?P<locale>{LOCALE.pattern})\]|(?P<json>\{{\}}))?",
-    re.DOTALL,
-)
-DELIMITERS = ",;"  # a tab is part of a cell
-TEXTS = ("id", "filename", "status", "type", "created_at", "changed_at")
-DATES = ("release_at", "expires_at")
-FILES = ("versions", "attachments")
-LISTS = ("groups", "restrictions", "tags", "placements", "relations", *FILES)
-FIXED: Final = (*TEXTS, *DATES, *LISTS)
 YES, NO = "yes", "no"
 FLAGS: Final = {YES: True, NO: False, "true": True, "false": False, "1": True, "0": False}
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)")
-MARK = "\ufeff"  # by which spreadsheet programs know UTF-8
 WRITTEN = f"{SCRATCH}/catalogue.csv.new"
+FIELD_OF: Final = {"created": "created_at"}  # the column of an asset that is a field as well
 _FORM: Final = "save it as CSV in UTF-8; `dam-sync help folder` describes the columns"
 _CELL: Final = "correct the cell, then `errors JOB --retry`; `dam-sync help folder` describes the columns"
-_COLUMNS: Final = "rename or remove them; `dam-sync help folder` describes the columns, between commas or semicolons"
 Cells = Mapping[str, str]
 
 
@@ -222,14 +220,8 @@ def _files(text: str, before: Sequence[Record]) -> list[Record]:
     return [known.get(path, {"file": path, "name": path.rpartition("/")[2]}) for path in parted(text)]
 
 
-def _column_of(name: str) -> re.Match[str] | None:
-    """The parts of the name of a column of a field; None for any other, and for one that is longer than any name:
-    matching takes 160 bytes for each of its characters."""
-    return COLUMN.fullmatch(name) if len(name) <= LONGEST_NAME else None
-
-
 def _set_field(values: dict[str, Json], column: str, text: str, fields: Mapping[str, Field]) -> None:
-    found = _column_of(column)
+    found = column_of(column)
     assert found is not None  # the columns were checked
     key = unescaped(found["key"], ESCAPED)
     field = fields.get(key)
@@ -358,6 +350,12 @@ class Sheet:
             known = [*known, *({"record": kind, "kind": "folder", "path": list(path)} for path in sorted(folders))]
         return known
 
+    def names(self, key: str) -> bool:
+        """Whether a column is about this field."""
+        with self._opened():
+            found = filter(None, map(column_of, self._columns))
+            return key in {unescaped(column["key"], ESCAPED) for column in found} or FIELD_OF.get(key) in self._columns
+
     def close(self) -> None:
         """Nothing is held open."""
 
@@ -369,7 +367,7 @@ class Sheet:
 
     def _undeclared(self, known: set[str]) -> Iterator[Record]:
         made: dict[str, Record] = {}
-        for found in filter(None, map(_column_of, self._columns)):
+        for found in filter(None, map(column_of, self._columns)):
             key = unescaped(found["key"], ESCAPED)
             if key not in known:
                 more = {"localized": True} if found["locale"] else {}
@@ -399,7 +397,7 @@ class Sheet:
         file.seek(0)
         first = file.readline(LONGEST_LINE).decode("utf-8", "replace")
         named = separator_of(first)
-        self._delimiter = named or _delimiter_of(first)
+        self._delimiter = named or delimiter_for(first)
         if not named:
             file.seek(0)
         rows = self._rows(file)
@@ -421,10 +419,11 @@ class Sheet:
             self._at[identity] = at
 
     def _check(self, columns: Sequence[str]) -> None:
-        unknown = [name for name in columns if name not in FIXED and not _column_of(name)]
+        unknown = [name for name in columns if name not in FIXED and not column_of(name)]
         if unknown or "id" not in columns or len(set(columns)) < len(columns):
             lacking = "" if "id" in columns else "there is no column id. "
-            raise ContractBroken(f"{self._path}: {lacking}{_wrong(columns, unknown)}", hint=_COLUMNS)
+            hint = "; ".join(remedies(columns, unknown))
+            raise ContractBroken(f"{self._path}: {lacking}{what_is_wrong(columns, unknown)}", hint=hint)
 
     def _rows(self, file: BinaryIO) -> Iterator[tuple[int, list[str]]]:
         """Rows with the byte at which each begins."""
@@ -435,20 +434,20 @@ class Sheet:
             try:
                 row = next(reader, None)
             except UnicodeDecodeError:
-                raise self._broken("is not in UTF-8", file, at) from None
+                raise self._broken("the row is not in UTF-8", file, at, SAVE_AS) from None
             except csv.Error as problem:
                 raise self._broken(str(problem), file, at) from None
             if row is None:
                 return
             yield at, row
 
-    def _broken(self, what: str, file: BinaryIO, at: int) -> ContractBroken:
+    def _broken(self, what: str, file: BinaryIO, at: int, hint: str = _FORM) -> ContractBroken:
         """at: the byte at which the row begins, of which people see the line."""
         file.seek(0)
         line, left = 1, at
         while left and (block := file.read(min(left, MIB))):
             line, left = line + block.count(b"\n"), left - len(block)
-        return ContractBroken(f"{self._path}:{line}: {what}", hint=_FORM)
+        return ContractBroken(f"{self._path}:{line}: {what}", hint=hint)
 
 
 def _bounded(line: bytes) -> bytes:
@@ -456,23 +455,3 @@ def _bounded(line: bytes) -> bytes:
     if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
         raise csv.Error(f"the line has more than {LONGEST_LINE:,} bytes")
     return line
-
-
-def _delimiter_of(header: str) -> str:
-    """What separates the cells: that by which the header has a column for the id, for names may contain either."""
-    named = (each for each in DELIMITERS if "id" in _names_of(header, each))
-    return next(named, delimiter_of(header, DELIMITERS))
-
-
-def _names_of(header: str, delimiter: str) -> list[str]:
-    try:
-        names = next(rows_of([header.removeprefix(MARK)], delimiter), [])
-    except csv.Error:  # it goes on in the next line, or is no CSV
-        names = header.removeprefix(MARK).split(delimiter)
-    return [name.strip() for name in names]
-
-
-def _wrong(columns: Sequence[str], unknown: Sequence[str]) -> str:
-    twice = sorted({name for name in columns if columns.count(name) > 1})
-    parts = (("unknown columns", unknown), ("columns that are there twice", twice))
-    return "; ".join(f"{what}: {', '.join(names)[:200]}" for what, names in parts if names)
