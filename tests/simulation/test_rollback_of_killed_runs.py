@@ -17,12 +17,14 @@ from tests.support.sample.rotation import OfToday
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse, Point
+from tests.support.virtual.removals import Removals, removing
 from tests.support.virtual.rollback_process import RunProcess, assets_of, differing, roll_back, stays
 from tests.support.virtual.state_location import ask
 from tests.support.virtual.target_edits import EDITS, Edit, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 EACH_KIND = max(6, POINTS // 4)  # crash points
+DAY = 86400.0
 SWAPPED = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
 
 
@@ -84,4 +86,49 @@ def undone(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], plan: Plan)
     again = roll_back(job, 2)
     if any(count for fate, count in again.counts.items() if fate != "kept"):
         faults.append(f"undone twice: {again.counts}")
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+@pytest.mark.parametrize("target", ["b_documents", "d_templates", "e_profiles"])
+@pytest.mark.parametrize("returning", [False, True], ids=["removed", "restored"])
+def test_a_removal_or_a_return_that_was_killed_is_undone(
+    tmp_path: Path, target: str, returning: bool, of_today: OfToday
+) -> None:
+    """Two assets left the source, or are there again after they were removed."""
+    kinds = ("a_hypermedia", target)
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with removing(tmp_path / "reference", kinds, grace="0d") as job:
+        moved_away(job, returning=returning)
+        before = len(job.living())
+        every = job.live().points()
+        assert len(job.living()) - before == (2 if returning else -2)
+    rng = random.Random(f"{SEED} {target} {returning}")
+    plans = of_today([(point,) for point in rng.sample(every, min(2 * EACH_KIND, len(every)))])
+    with removing(tmp_path / "crashed", kinds, grace="0d") as job:
+        moved_away(job, returning=returning)
+        runs = max(number for (number,) in ask(job.job, "SELECT id FROM run"))
+        came = list(branches(job, plans, partial(as_before, job, runs + 1, job.living(), job.links())))
+    assert len(came) == len(plans)
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def moved_away(job: Removals, *, returning: bool) -> None:
+    gone = list(job.links())[:2]
+    job.remove(gone)
+    if returning:
+        for _ in range(2):
+            job.live()
+            job.wait(DAY)
+        job.restore(gone)
+    job.wait(DAY)
+
+
+def as_before(job: Removals, run: int, living: set[str], links: Mapping[str, str], plan: Plan) -> Branch:
+    if not ask(job.job, "SELECT 1 FROM run WHERE id = ?", run):
+        return Branch(1)
+    roll_back(job, run)
+    now = job.living() - stays(job)
+    faults = [f"living {sorted(now ^ living)}"] if now != living - stays(job) else []
+    faults += [f"links {sorted(job.links().items() ^ links.items())}"] if job.links() != links else []
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])

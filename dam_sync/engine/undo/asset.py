@@ -20,7 +20,7 @@ from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.removals.trash import TargetTrash, living, made_again
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.attempts import EARLIER, removals_begun, with_open_moves, with_unrecorded_files
+from dam_sync.engine.undo.attempts import EARLIER, open_moves, removals_begun, with_move, with_unrecorded_files
 from dam_sync.engine.undo.decide import (
     BESIDE,
     CHANGED,
@@ -109,8 +109,13 @@ class AssetUndoer:
         if written.earlier and not written.rows:
             return UndoneAsset(KEPT, (EARLIER,))
         link, meant = await self.link_of(written), await self._intents(written)
-        if written.begun and link is not None:
-            written = await with_open_moves(written, self._attempt(written), self.listed.run)
+        if written.begun and link is not None and (moves := await open_moves(written, self._attempt(written))):
+            trashed = await TargetTrash(self.context).living(AssetId(written.target)) is None
+            if trashed and journal_names.REMOVE not in moves:  # it was to be taken out, and still is in the trash
+                await self._settle(undo_of(written, link, self.context.target.capabilities), IN_TRASH, link)
+                return UndoneAsset("")
+            if trashed or journal_names.RESTORE in moves:
+                written = with_move(written, self.listed.run, trashed=trashed)
         undo = undo_of(written, link, self.context.target.capabilities, meant)
         if written.created:
             return await self._uncreate(undo, link, meant) if undo.trash else UndoneAsset(KEPT, undo.obstacles)
@@ -211,8 +216,6 @@ class AssetUndoer:
             return UndoneAsset(KEPT, (PURGED,))
         if undo.restore and self.context.dry and await self._is_trashed(written):
             return await self._foretold(undo, link)
-        if undo.trash and await self._stays_in_trash(undo, link):
-            return UndoneAsset("")
         actual = await self._living(written)
         if actual is None:
             return UndoneAsset(KEPT, self._absent(undo))
@@ -244,16 +247,6 @@ class AssetUndoer:
             removed = await removals_begun(link, self._attempt(undo.written))
             undo = with_unrecorded_files(undo, link, actual, meant, able, removed)
         return undo, keep
-
-    async def _stays_in_trash(self, undo: Undo, link: LinkRow) -> bool:
-        """Whether a run that was to take the asset out of the trash was killed before it did: it is still there."""
-        if any(row.seq for row in undo.written.rows):
-            return False
-        held = await TargetTrash(self.context).held(AssetId(undo.written.target))
-        if held is None or living(held) is not None:
-            return False
-        await self._settle(undo, IN_TRASH, link)
-        return True
 
     async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:
         """Write the values, detach, and move to the trash; the current file afterwards, if an older one was made

@@ -22,12 +22,17 @@ EARLIER = Obstacle("assets", "an earlier run began to change them and did not co
 NO_ROW = 0  # the number of a row that the ledger does not have
 
 
-async def with_open_moves(written: WrittenAsset, journal: StoredJournal, run: int) -> WrittenAsset:
-    """With a row for the removal, and one for the return from the trash, if that was begun and has none."""
+async def open_moves(written: WrittenAsset, journal: StoredJournal) -> list[str]:
+    """Whether it was to be removed, or to be taken out of the trash, and no row says that it was."""
     known = {row.operation for row in written.rows}
-    names = [name for name in MOVES if name not in known and await journal.is_begun(name)]
-    rows = (LedgerRow(NO_ROW, run, name, written.source, written.target, None, "") for name in names)
-    return replace(written, rows=(*written.rows, *rows))
+    return [name for name in MOVES if name not in known and await journal.is_begun(name)]
+
+
+def with_move(written: WrittenAsset, run: int, *, trashed: bool) -> WrittenAsset:
+    """With a row for the move to the trash, or out of it."""
+    name = journal_names.REMOVE if trashed else journal_names.RESTORE
+    row = LedgerRow(NO_ROW, run, name, written.source, written.target, None, "")
+    return replace(written, rows=(*written.rows, row))
 
 
 async def removals_begun(link: LinkRow, journal: StoredJournal) -> dict[str, FileRef]:
