@@ -57,7 +57,8 @@ def with_parked_account(context: RunContext, outcome: Outcome, asset: Asset | No
         return outcome
     read = count_values(asset, context.crosswalk.coverage.unread)
     read.update({path: number for path, number, *_ in _parts(context, asset)})
-    return replace(outcome, account=parked_account(+read, str(outcome.cause)))
+    unmapped = {AccountKey(*key): number for key, number in context.crosswalk.coverage.unmapped(asset).items()}
+    return replace(outcome, account=parked_account(+read, str(outcome.cause), unmapped))
 
 
 def refuse_imbalance(asset: str, found: Imbalance) -> None:

@@ -52,6 +52,25 @@ class Coverage:
         if self.ignored:
             yield from ((path, text) for path, text in _singles(asset) if path in self.ignored)
 
+    def why_unread(self, key: str) -> tuple[str, str] | None:
+        """Outcome and reason of the values of a field that no rule reads, of every asset; None if some rule does."""
+        if key in self.ignored:
+            return DROPPED, LossRule.IGNORED
+        if key in self.read:
+            return None
+        if self.quiet:
+            return DROPPED, LossRule.QUIET
+        return LOST, LossRule.CONDITION if key in self.tested else LossRule.NOT_MAPPED
+
+    def unmapped(self, asset: Asset) -> Counter[tuple[str, str, str]]:
+        """The values of the asset that no rule reads, whatever becomes of it: counts by path, outcome and reason."""
+        found = Counter[tuple[str, str, str]]()
+        for key, value in asset.fields.items():
+            why = self.why_unread(key) if key not in self.unread and key not in self.read else None
+            if why is not None:
+                found.update((each.name, *why) for each in _texts(key, value))
+        return found
+
     def close(
         self,
         asset: Asset,
@@ -101,16 +120,14 @@ class _Account:
         left = self._left(values)
         if not left:
             return
-        if key in self.coverage.ignored:
-            self._count(left, DROPPED, LossRule.IGNORED)
-        elif key not in self.coverage.read and self.coverage.quiet:
-            self._count(left, DROPPED, LossRule.QUIET)
-        elif key not in self.coverage.read:
-            rule = LossRule.CONDITION if key in self.coverage.tested else LossRule.NOT_MAPPED
-            self._count(left, LOST, rule)
-            self.losses.append(_with_values(Loss(field_name(key), rule), left))
-        else:
+        why = self.coverage.why_unread(key)
+        if why is None:
             self._unused(key, left, partly=len(left) < len(values))
+            return
+        outcome, rule = why
+        self._count(left, outcome, rule)
+        if outcome == LOST:
+            self.losses.append(_with_values(Loss(field_name(key), rule), left))
 
     def _unused(self, key: str, left: Sequence[_NamedValue], *, partly: bool) -> None:
         """Values that some rule reads and did not use: a loss for each reason."""

@@ -28,6 +28,7 @@ class AccountKey(NamedTuple):
 
 Account: TypeAlias = Counter[AccountKey]
 """Values of one asset, or of many."""
+NOTHING: Mapping[AccountKey, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,17 @@ class Imbalance:
     accounted: int
 
 
-def parked_account(read: Mapping[str, int], cause: str) -> Account:
-    """The account of an asset that is set aside: all its values are. read: how many, by path."""
+def parked_account(read: Mapping[str, int], cause: str, unmapped: Mapping[AccountKey, int] = NOTHING) -> Account:
+    """The account of an asset that is set aside: all its values are, without those that would not be carried if it were
+    written. read: how many, by path; unmapped: those that no rule of the mapping reads."""
     account: Account = Counter()
     for path, number in read.items():
         account[AccountKey(path, READ)] = number
         account[AccountKey(path, PARKED, cause)] = number
-    return account
+    for key, number in unmapped.items():
+        account[key] += number
+        account[AccountKey(key.path, PARKED, cause)] -= number
+    return +account
 
 
 def imbalances(account: Mapping[AccountKey, int]) -> Iterator[Imbalance]:

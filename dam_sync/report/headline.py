@@ -62,9 +62,19 @@ def _untouched(report: Report) -> Iterator[str]:
 def _values(report: Report) -> Iterator[str]:
     read = sum(account.read for account in report.accounts)
     gone = sum(account.dropped + account.lost for account in report.accounts)
+    aside = sum(account.parked for account in report.accounts)
+    waits = f"{agreed(aside, 'is', 'are')} set aside with {agreed(aside, 'its asset', 'their assets')}"
     if gone:
         shares = ", ".join(_shares(report, gone))
         yield f"{gone:,} of {counted(read, 'value')} {agreed(gone, 'is', 'are')} not carried: {shares}"
+        if aside:
+            yield f"{aside:,} {waits}"
+    elif aside and aside < read:
+        yield f"{aside:,} of {counted(read, 'value')} {waits}, {agreed(read - aside, 'the other', 'the others')}" + (
+            f" {agreed(read - aside, 'is', 'are')} carried"
+        )
+    elif aside:
+        yield f"{agreed(read, 'the only value', f'all {read:,} values')} {waits}"
     elif read:
         every = agreed(read, "the only value is carried", f"all {read:,} values are carried")
         yield every + ", if what is parked is written" * bool(report.counts.get("parked"))

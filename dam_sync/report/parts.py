@@ -127,7 +127,7 @@ class LossLine(TypedDict):
 @dataclass(frozen=True, slots=True)
 class Omission:
     """A field that the mapping leaves out on purpose. label: its name for people; rule, text: why, as accounts name it
-    and in words; values: that are left out; assets: that have some, of the `read` ones that are not parked; samples:
+    and in words; values: that are left out; assets: that have some, of those that were `read`; samples:
     the first different values."""
 
     path: str

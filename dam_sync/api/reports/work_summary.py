@@ -31,14 +31,15 @@ Key = TypeVar("Key", str, LossKey)
 
 @dataclass(slots=True)
 class WorkSummary:
-    """Sums over completed work items. fields: paths of the metadata fields of the source; read: assets that were read
-    and are not parked; omitted: how many of them have values of a field that the mapping leaves out on purpose, by path
-    and reason; losses: assets by path and rule; examples: the first of each, with the detail; files: parked assets by
-    what is wrong with their files."""
+    """Sums over completed work items. fields: paths of the metadata fields of the source; read: assets that were read;
+    judged: those of them that are not parked, for which the conditions of lines count; omitted: how many have values of
+    a field that the mapping leaves out on purpose, by path and reason; losses: assets by path and rule; examples: the
+    first of each, with the detail; files: parked assets by what is wrong with their files."""
 
     fields: Collection[str] = ()
     account: Account = field(default_factory=Counter)
     read: int = 0
+    judged: int = 0
     omitted: Counter[LossKey] = field(default_factory=Counter)
     losses: Counter[LossKey] = field(default_factory=Counter)
     examples: dict[LossKey, list[tuple[str, str]]] = field(default_factory=dict)
@@ -59,8 +60,9 @@ class WorkSummary:
         for found in imbalances(record.account):
             refuse_imbalance(record.asset, found)
         self.account.update(record.account)
-        if record.account and record.action != "parked":
+        if record.account:
             self.read += 1
+            self.judged += record.action != "parked"
             self.omitted.update({self._omission(key) for key in record.account if _is_on_purpose(key)})
         seen = set[LossKey]()
         for loss in record.losses:
@@ -81,6 +83,7 @@ class WorkSummary:
             self.fields,
             self.account - done.account,
             self.read - done.read,
+            self.judged - done.judged,
             self.omitted - done.omitted,
             self.losses - done.losses,
             self.examples,
@@ -119,7 +122,7 @@ class WorkSummary:
                 text=rule_in_words(rule),
                 values=number,
                 assets=self.omitted[path, rule],
-                read=self.read,
+                read=self.judged if rule == LossRule.WHEN else self.read,
                 samples=tuple(
                     map(redact, samples.get(path) or dict.fromkeys(text for _, text in details.get((path, rule), ())))
                 ),

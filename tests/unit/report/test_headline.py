@@ -42,6 +42,20 @@ def test_values_of_parked_assets_are_not_reported_as_carried(counts: dict[str, i
     assert headline_of(plan(counts=counts, accounts=[account])).text.split("; ")[-1] == expected
 
 
+@pytest.mark.parametrize(
+    ("parked", "lost", "expected"),
+    [
+        (7, 0, "all 7 values are set aside with their assets"),
+        (4, 0, "4 of 7 values are set aside with their assets, the others are carried"),
+        (4, 3, "3 of 7 values are not carried: 3 field title; 4 are set aside with their assets"),
+        (1, 3, "3 of 7 values are not carried: 3 field title; 1 is set aside with its asset"),
+    ],
+)
+def test_values_that_are_set_aside_are_counted_apart(parked: int, lost: int, expected: str) -> None:
+    account = FieldAccount("fields.title", read=7, written=7 - lost - parked, lost=lost, parked=parked)
+    assert headline_of(plan(counts={"parked": 2}, accounts=[account])).text.endswith(f"; 2 parked; {expected}")
+
+
 def test_what_the_mapping_leaves_out_on_purpose_is_distinguished_from_what_is_lost() -> None:
     ignored, dated = "ignored by the mapping", (Reason("dropped", "date", 5),)
     accounts = [
