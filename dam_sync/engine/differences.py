@@ -201,6 +201,8 @@ def _in_language(value: Scalar, locale: str) -> Scalar:
 
 def _held_texts(value: Value | None, field: Field | None, schema: Schema) -> list[str]:
     texts = canonical(as_held(value, field, schema))
+    if field is not None and field.kind is FieldKind.FLAG and texts == ["false"]:
+        return []  # an unticked checkbox: some services return it for every asset, and others for none
     return [text[:10] for text in texts] if field is not None and field.kind is FieldKind.DATE else texts
 
 
@@ -230,8 +232,6 @@ def field_differs(expected: Value, now: Value | None, field: Field | None, schem
 def field_is_extra(expected: Value | None, now: Value | None, field: Field | None, schema: Schema) -> bool:
     """Whether a field has more than it should, and everything that it should."""
     have = _held_texts(now, field, schema)
-    if field is not None and field.kind is FieldKind.FLAG and have == ["false"]:
-        return False  # an unticked checkbox: some services return it for every asset
     return is_added_to(expected, now, field, schema) if expected is not None else bool(have)
 
 

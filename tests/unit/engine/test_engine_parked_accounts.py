@@ -10,8 +10,8 @@ import pytest
 
 from dam_sync.engine.accounts import with_parked_account
 from dam_sync.engine.run_context import RunContext
-from dam_sync.mapping.coverage import CONDITION, IGNORED, NOT_MAPPED, QUIET
 from dam_sync.model.account import DROPPED, LOST, PARKED, READ, AccountKey, imbalances
+from dam_sync.model.loss_rules import LossRule
 from dam_sync.store.rows import Outcome
 from tests.support.mapping.drafts import asset
 from tests.support.mapping.tenant_schemas import TARGET, able, compiled
@@ -42,15 +42,17 @@ def parked(folder: Path, unmapped: str) -> dict[AccountKey, int]:
     return {key: number for key, number in outcome.account.items() if key.outcome != READ}
 
 
-@pytest.mark.parametrize(("unmapped", "outcome", "rule"), [("report", LOST, NOT_MAPPED), ("ignore", DROPPED, QUIET)])
+@pytest.mark.parametrize(
+    ("unmapped", "outcome", "rule"), [("report", LOST, LossRule.NOT_MAPPED), ("ignore", DROPPED, LossRule.QUIET)]
+)
 def test_what_no_line_reads_of_a_parked_asset_is_left_out_whether_it_is_written_or_not(
     tmp_path: Path, unmapped: str, outcome: str, rule: str
 ) -> None:
     found = parked(tmp_path, unmapped)
     assert found[AccountKey("fields.inventory", outcome, rule)] == 1
     assert found[AccountKey("fields.photographer[]", outcome, rule)] == 2
-    assert found[AccountKey("fields.credit", DROPPED, IGNORED)] == 1
+    assert found[AccountKey("fields.credit", DROPPED, LossRule.IGNORED)] == 1
     assert found[AccountKey("filename", PARKED, CAUSE)] == 1
     assert not any(key.path == "fields.width" for key in found)
     if unmapped == "report":
-        assert found[AccountKey("fields.cleared", LOST, CONDITION)] == 1
+        assert found[AccountKey("fields.cleared", LOST, LossRule.CONDITION)] == 1
