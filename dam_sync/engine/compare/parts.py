@@ -95,6 +95,10 @@ class Sides:
         wanted = sides[number] if self.wanted is not None else None
         return PartView(path, tuple(sides[:number]), now, wanted)
 
+    def _equal(self, path: str) -> PartView:
+        """A part that is the same at all sides, as most are."""
+        return self._view(path, [EQUAL] * len(self.drafts), EQUAL)
+
     # -- values ---------------------------------------------------------------------------------------------------
 
     def _fields(self) -> Iterator[PartView]:
@@ -113,8 +117,8 @@ class Sides:
 
     def _field(self, key: str, field: Field) -> PartView:
         held = self.seen.fields.get(key)
-        if all(draft.fields.get(key) == held for draft in self.drafts):  # most are equal as they are
-            return self._view(f"{FIELDS}{key}", [EQUAL] * len(self.drafts), EQUAL)
+        if all(draft.fields.get(key) == held for draft in self.drafts):
+            return self._equal(f"{FIELDS}{key}")
         own = None if held is None else given_value(held, self.seen)
         values = [draft.fields.get(key) for draft in self.drafts]
         *sides, now, given = atoms_of_fields([*values, held, own], field, self.facts.schema)
@@ -133,7 +137,9 @@ class Sides:
     # -- sets -----------------------------------------------------------------------------------------------------
 
     def _tags(self) -> Iterator[PartView]:
-        if self.scope.tags or any(draft.tags for draft in self.drafts):
+        if all(draft.tags == self.seen.tags for draft in self.drafts):
+            yield self._equal(TAGS)
+        elif self.scope.tags or any(draft.tags for draft in self.drafts):
             sides = [self._tag_atoms(draft.tags) for draft in self.drafts]
             yield self._view(TAGS, sides, self._tag_atoms(self.seen.tags))
 
@@ -144,12 +150,16 @@ class Sides:
         """By kind. Where an asset was created it stays; what only the container lists is known if that was read."""
         kinds = self.scope.containers.union(*({place.kind for place in draft.placements} for draft in self.drafts))
         able = self.facts.capabilities
+        same = all(draft.placements == self.seen.placements for draft in self.drafts)
         for kind in sorted(kinds):
             how = able.membership(kind)
             apart = how is MembershipWrite.IN_BULK and Operation.MEMBERS in able
             if apart and self.facts.members is Members.UNREAD:
                 continue
             more = apart and self.facts.members is Members.MORE
+            if same:
+                yield self._equal(f"{PLACEMENTS}{kind}")
+                continue
             yield replace(self._places(kind), more=more, fixed=how is MembershipWrite.AT_CREATION)
 
     def _places(self, kind: str) -> PartView:
@@ -209,6 +219,9 @@ class Sides:
         if not self.scope.groups and not any(draft.rights.groups for draft in self.drafts):
             return
         there = self.seen.rights.groups
+        if there and all(draft.rights.groups == there for draft in self.drafts):
+            yield self._equal(GROUPS)
+            return
         everybody = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
         visible = not is_seen_by_nobody(self.seen) or self.is_withheld
         is_open = bool(everybody) and (there in everybody or (not there and visible))
