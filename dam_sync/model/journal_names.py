@@ -85,6 +85,11 @@ def attachment(key: str, run: int | None = None) -> str:
     return f"attach:{_of_run(key, run)}"
 
 
+def sending(kind: str) -> str:
+    """The beginning of entries made while a version or an attachment is sent, before its key."""
+    return f"{_INNER}{kind}{_BETWEEN}"
+
+
 def removed_attachment(key: str) -> str:
     """An attached file that is removed."""
     return f"detach:{key}"

@@ -133,6 +133,13 @@ class StoredJournal(Repository):
         """Whether this write was made, or started."""
         return await self._kept(name, None) is not None
 
+    async def names(self, prefix: str) -> frozenset[str]:
+        """The entries whose names begin so, made or started."""
+        await self._durable()
+        matching = JOURNAL.c.name.startswith(prefix, autoescape=True)
+        chosen = select(JOURNAL.c.name).where(JOURNAL.c.scope == self._scope, matching)
+        return await self._read(lambda c: frozenset(c.execute(chosen).scalars()))
+
     async def has_entries(self, prefix: str) -> bool:
         """Whether a write whose name begins so was made, or started."""
         if self._memory.certain:

@@ -20,7 +20,14 @@ from dam_sync.engine.recovery.intents import recorded_intents
 from dam_sync.engine.removals.parts import sent_file
 from dam_sync.engine.removals.trash import TargetTrash, living, made_again
 from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.attempts import EARLIER, open_moves, removals_begun, with_move, with_unrecorded_files
+from dam_sync.engine.undo.attempts import (
+    EARLIER,
+    open_moves,
+    removals_begun,
+    uploads_begun,
+    with_move,
+    with_unrecorded_files,
+)
 from dam_sync.engine.undo.decide import (
     BESIDE,
     CHANGED,
@@ -244,8 +251,9 @@ class AssetUndoer:
         keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
         undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep)
         if undo.written.begun:
-            removed = await removals_begun(link, self._attempt(undo.written))
-            undo = with_unrecorded_files(undo, link, actual, meant, able, removed)
+            attempt = self._attempt(undo.written)
+            removed, sent = await removals_begun(link, attempt), await uploads_begun(undo.written, attempt)
+            undo = with_unrecorded_files(undo, link, actual, meant, able, removed, sent)
         return undo, keep
 
     async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:

@@ -13,12 +13,15 @@ from dam_sync.engine.undo.decide import IN_HISTORY, MOVES, NO_BYTES, NO_DETACH, 
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.values import Json
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LedgerRow, LinkRow
 from dam_sync.store.undo_list import Obstacle, WrittenAsset
 
 EARLIER = Obstacle("assets", "an earlier run began to change them and did not complete them: roll back that run first")
+UNSEEN = "being sent when the run was interrupted, and not shown by the target: look whether it appears later"
+UNSEEN_VERSION, UNSEEN_ATTACHMENT = Obstacle("file versions", UNSEEN), Obstacle("added attachments", UNSEEN)
 NO_ROW = 0  # the number of a row that the ledger does not have
 
 
@@ -35,6 +38,18 @@ def with_move(written: WrittenAsset, run: int, *, trashed: bool) -> WrittenAsset
     return replace(written, rows=(*written.rows, row))
 
 
+async def uploads_begun(written: WrittenAsset, journal: StoredJournal) -> tuple[int, int]:
+    """How many versions, and how many attachments, were being sent, of which no row says that they were."""
+    found = []
+    for kind in (WriteKind.VERSION, WriteKind.ATTACH):
+        start = journal_names.sending(kind)
+        names = [name.removeprefix(start).partition(": ")[0] for name in await journal.names(start)]
+        keys = {journal_names.file_key_of(f"{kind}:{name}") for name in names}
+        known = {journal_names.file_key_of(row.operation) for row in written.rows if row.kind is kind}
+        found.append(len(keys - known))
+    return found[0], found[1]
+
+
 async def removals_begun(link: LinkRow, journal: StoredJournal) -> dict[str, FileRef]:
     """Attachments of the link, by key, that an attempt began to remove."""
     found = {key: await journal.get(journal_names.detaching(key)) for key in link.attachments}
@@ -48,13 +63,17 @@ def with_unrecorded_files(
     intents: Sequence[Json],
     able: Capabilities,
     removed: Mapping[str, FileRef],
+    begun: tuple[int, int],
 ) -> Undo:
     """With versions and attachments that the target has, the attempts intended to send, and no row names; and without
-    attachments that they began to remove, and that are gone."""
+    attachments that they began to remove, and that are gone. begun: see `uploads_begun`; one of these that the target
+    does not show may still appear."""
     more = max(0, sum(1 for _ in _sent_versions(link, actual, intents)) - _number_of(undo, "version"))
     files = _sent_attachments(undo, link, actual, intents)
     lost = [key for key, sent in removed.items() if not any(_is_same(sent, file) for file in actual.attachments)]
     found: list[Obstacle] = [NO_BYTES] if lost else []
+    found += [UNSEEN_VERSION] if begun[0] > more else []
+    found += [UNSEEN_ATTACHMENT] if begun[1] > len(files) else []
     if more and Operation.RESTORE_VERSION in able:
         undo = replace(undo, versions=(*undo.versions, *(f"unrecorded {number}" for number in range(more))))
         found.append(IN_HISTORY)
