@@ -7,26 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from dam_sync.engine.compare.atoms import WHOLE, Atoms, tag_key
+from dam_sync.engine.compare.atoms import WHOLE, Atoms, as_stored, tag_key
 from dam_sync.engine.compare.comparison import Comparison
-from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.compare.facts import ARRIVAL, Scope, is_seen_by_nobody
 from dam_sync.engine.compare.parts import GROUPS, RESTRICTIONS, STATUS, TAGS, PartView
 from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.model.asset import Asset, Draft, Placement, path_text
-from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.canonical import canonical, told_apart
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import (
     Localized,
-    Scalar,
     Value,
     instant_text,
 )
-
-ARRIVAL = timedelta(hours=1)  # within which a release date may be set by the upload of the asset
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +184,7 @@ class Extras:
 
 def as_held(value: Value | None, field: Field | None, schema: Schema) -> Value | None:
     """A value of a draft as the target stores it: text written to a field in several languages is in the first."""
-    if field is None or not field.localized or not schema.locales or value is None:
-        return value
-    if isinstance(value, tuple):
-        return tuple(_in_language(each, schema.locales[0]) for each in value)
-    return _in_language(value, schema.locales[0])
-
-
-def _in_language(value: Scalar, locale: str) -> Scalar:
-    return Localized({locale: value}) if isinstance(value, str) and value else value
+    return value if field is None else as_stored(value, field, schema)
 
 
 def _held_texts(value: Value | None, field: Field | None, schema: Schema) -> list[str]:
@@ -296,11 +284,6 @@ def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[P
     """In those of the containers in which it may be, too, that are wanted: whether it is cannot be seen."""
     known = unsure if schema.naming is None else frozenset(map(schema.naming.place, unsure))
     return replace(actual, placements=actual.placements | {place for place in known if place in wanted})
-
-
-def is_seen_by_nobody(actual: Asset) -> bool:
-    """Whether it has no release date, without which its service shows it to nobody."""
-    return any(one.kind is RestrictionKind.UNRELEASED for one in actual.rights.restrictions)
 
 
 def hidden_instead(context: RunContext, actual: Asset, draft: Draft) -> list[Difference]:

@@ -54,7 +54,7 @@ def single(value: Hashable) -> Atoms:
 
 
 def tag_key(tag: str, schema: Schema) -> str:
-    """By what tags are told apart: a target may keep one for two Unicode forms of it, or for two cases."""
+    """The key of a tag: a target may keep one for two Unicode forms of it, or for two cases."""
     composed = nfc(tag)
     return composed.casefold() if schema.folds_tags else composed
 

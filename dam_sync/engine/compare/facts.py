@@ -84,7 +84,7 @@ def given_value(value: Value, seen: Asset) -> Value | None:
     arrival, and texts that are the name of its file. None for nothing."""
     if isinstance(value, datetime):
         return value if any(abs(value - came) < ARRIVAL for came in _arrivals(seen)) else None
-    names = {*_spellings(seen.filename), *_spellings(seen.file.name if seen.file else "")}
+    names = {*spellings(seen.filename), *spellings(seen.file.name if seen.file else "")}
     match value:
         case str():
             return value if nfc(value) in names else None
@@ -109,6 +109,6 @@ def _arrivals(seen: Asset) -> Iterator[datetime]:
     return (came for came in (seen.imported_at, seen.created_at) if came is not None)
 
 
-def _spellings(name: str) -> frozenset[str]:
+def spellings(name: str) -> frozenset[str]:
     """A file name with and without its extension."""
     return frozenset(nfc(each) for each in (name, name.rpartition(".")[0]) if each)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.engine.differences import Difference, is_seen_by_nobody
+from dam_sync.engine.compare.facts import is_seen_by_nobody
+from dam_sync.engine.differences import Difference
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
 from dam_sync.engine.names.containers import Known

@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from dam_sync.engine.compare.facts import spellings
 from dam_sync.engine.conflicts import Attempt, Settlement, Settler, three_way_of
 from dam_sync.engine.decide import possible
 from dam_sync.engine.differences import date_is_extra, is_arrival
@@ -141,14 +142,9 @@ def without_arrival(actual: Asset) -> Asset:
 def without_file_names(actual: Asset) -> Asset:
     """The asset without texts that are the name of its file, in any language: a service may give it that as a title,
     which stands until ours is written."""
-    names = {*_spellings(actual.filename), *_spellings(actual.file.name if actual.file else "")}
+    names = {*spellings(actual.filename), *spellings(actual.file.name if actual.file else "")}
     fields = {key: _other_than(value, names) for key, value in actual.fields.items()}
     return replace(actual, fields={key: value for key, value in fields.items() if value is not None})
-
-
-def _spellings(name: str) -> frozenset[str]:
-    """A file name with and without its extension."""
-    return frozenset(nfc(each) for each in (name, name.rpartition(".")[0]) if each)
 
 
 def _other_than(value: Value, names: Set[str]) -> Value | None:

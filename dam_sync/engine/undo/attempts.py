@@ -17,12 +17,11 @@ from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.values import Json
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import LedgerRow, LinkRow
-from dam_sync.store.undo_list import Obstacle, WrittenAsset
+from dam_sync.store.undo_list import UNRECORDED, Obstacle, WrittenAsset
 
 EARLIER = Obstacle("assets", "an earlier run began to change them and did not complete them: roll back that run first")
 UNSEEN = "being sent when the run was interrupted, and not shown by the target: look whether it appears later"
 UNSEEN_VERSION, UNSEEN_ATTACHMENT = Obstacle("file versions", UNSEEN), Obstacle("added attachments", UNSEEN)
-NO_ROW = 0  # the number of a row that the ledger does not have
 
 
 async def open_moves(written: WrittenAsset, journal: StoredJournal) -> list[str]:
@@ -34,7 +33,7 @@ async def open_moves(written: WrittenAsset, journal: StoredJournal) -> list[str]
 def with_move(written: WrittenAsset, run: int, *, trashed: bool) -> WrittenAsset:
     """With a row for the move to the trash, or out of it."""
     name = journal_names.REMOVE if trashed else journal_names.RESTORE
-    row = LedgerRow(NO_ROW, run, name, written.source, written.target, None, "")
+    row = LedgerRow(UNRECORDED, run, name, written.source, written.target, None, "")
     return replace(written, rows=(*written.rows, row))
 
 
@@ -68,7 +67,7 @@ def with_unrecorded_files(
     """With versions and attachments that the target has, the attempts intended to send, and no row names; and without
     attachments that they began to remove, and that are gone. begun: see `uploads_begun`; one of these that the target
     does not show may still appear."""
-    more = max(0, sum(1 for _ in _sent_versions(link, actual, intents)) - _number_of(undo, "version"))
+    more = max(0, sum(1 for _ in _sent_versions(link, actual, intents)) - _number_of(undo, WriteKind.VERSION))
     files = _sent_attachments(undo, link, actual, intents)
     lost = [key for key, sent in removed.items() if not any(_is_same(sent, file) for file in actual.attachments)]
     found: list[Obstacle] = [NO_BYTES] if lost else []
@@ -86,8 +85,8 @@ def with_unrecorded_files(
     return replace(undo, lost=frozenset(lost), obstacles=tuple(dict.fromkeys((*undo.obstacles, *found))))
 
 
-def _number_of(undo: Undo, kind: str) -> int:
-    return sum(journal_names.kind_of(row.operation) == kind for row in undo.written.rows)
+def _number_of(undo: Undo, kind: WriteKind) -> int:
+    return sum(row.kind is kind for row in undo.written.rows)
 
 
 def _sent_versions(link: LinkRow, actual: Asset, intents: Sequence[Json]) -> Iterator[FileRef]:
