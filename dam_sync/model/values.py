@@ -67,7 +67,7 @@ Value: TypeAlias = Scalar | tuple[Scalar, ...]
 def instant_text(moment: datetime) -> str:
     """RFC 3339 in UTC with a literal Z; milliseconds only if not zero."""
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    spec = "milliseconds" if utc.microsecond else "seconds"
+    spec = "milliseconds" if utc.microsecond >= 1000 else "seconds"
     return f"{utc.isoformat(timespec=spec)[:-6]}Z"
 
 

@@ -6,7 +6,7 @@ import itertools
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dam_sync.model.asset import Asset, AssetId, FileRef, Placement, Relation, Revision, Rights
@@ -15,7 +15,17 @@ from dam_sync.model.codec import asset_from_json, asset_to_json, file_from_json,
 from dam_sync.model.errors import Disposition, Rejected, SessionGone, Throttled, TruncatedListing
 from dam_sync.model.limits import MIB, PartBounds
 from dam_sync.model.service import Service
-from dam_sync.model.values import GeoPoint, Localized, Person, Row, Term, parse_instant, value_from_json, value_to_json
+from dam_sync.model.values import (
+    GeoPoint,
+    Localized,
+    Person,
+    Row,
+    Term,
+    instant_text,
+    parse_instant,
+    value_from_json,
+    value_to_json,
+)
 from tests.support.services.empty_service import EmptyService
 
 texts = st.text(max_size=20)
@@ -138,6 +148,14 @@ def test_a_connection_can_only_lose_capabilities() -> None:
     assert one.capabilities.features == {Feature.TAGS: Support("yes"), Feature.STATUS: YES}
     assert Operation.REMOVE in other.capabilities
     assert other.capabilities.writes(Feature.TAGS)
+
+
+@given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30), timezones=st.just(UTC)))
+@example(datetime(2026, 11, 30, 12, 27, 43, 7, UTC))
+def test_the_text_of_a_timestamp_is_the_same_after_it_is_read(moment: datetime) -> None:
+    text = instant_text(moment)
+    assert instant_text(parse_instant(text)) == text
+    assert ".000" not in text
 
 
 def test_a_date_is_not_a_timestamp() -> None:
