@@ -18,12 +18,12 @@ from dam_sync.api.reports.kept_reports import keep_report
 from dam_sync.api.reports.run_report import bare_report
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.adopt import KEPT, KEPT_OPEN, Decisions, MatchOptions, MatchSummary, match_all
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.copies import note_compared
 from dam_sync.engine.guards.lost_state import known_marks, target_now
 from dam_sync.engine.guards.preflight import refuse_before_run
-from dam_sync.engine.run import under_lease
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.run.adopt import KEPT, KEPT_OPEN, Decisions, MatchOptions, MatchSummary, match_all
+from dam_sync.engine.run.execute import under_lease
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions

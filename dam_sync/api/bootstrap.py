@@ -15,12 +15,11 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.secrets import is_secret
 from dam_sync.config.side import SideConfig, options_of
-from dam_sync.engine.decide import Policy
-from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.context.counterparts import Counterparts
+from dam_sync.engine.context.pulls import Pulls
+from dam_sync.engine.context.run_context import Contents, Deadline, RunContext
 from dam_sync.engine.guards.one_library import refuse_one_library
-from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.pulls import Pulls
-from dam_sync.engine.run_context import Contents, Deadline, RunContext
+from dam_sync.engine.run.dry_run import DryTarget
 from dam_sync.http.rates.shared import CredentialRate, JobRates
 from dam_sync.http.redaction import lending
 from dam_sync.http.urls import can_be_given, can_reach, one_spelling
@@ -34,6 +33,7 @@ from dam_sync.model.deletion_policy import policy_of
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, DamSyncError, MappingError
 from dam_sync.model.limits import RateStatus
+from dam_sync.model.policy import Policy
 from dam_sync.model.ports import Content
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import MOVING, PLANNING, RunOptions, seconds_of

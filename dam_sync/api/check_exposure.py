@@ -12,12 +12,12 @@ from dam_sync.engine.guards.remedies import advice_of
 from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure_advice import what_to_do
 from dam_sync.model.exposure_options import ExposureOptions
+from dam_sync.model.link import LinkRow
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import RunTime
 from dam_sync.model.wording import the_first
-from dam_sync.store.rows import LinkRow
 
 SHOWN = 3  # causes, or values
 

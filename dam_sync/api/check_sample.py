@@ -8,12 +8,12 @@ from dam_sync.api.check_exposure import SHOWN, about_set_aside, gate_of, links_o
 from dam_sync.api.check_result import CheckedSides, CheckResult
 from dam_sync.api.preview import Preview, preview_of
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.decide import Policy
-from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.run.fitness import Fitness
 from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import MappingError
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import Cause, MappingCause, ParkReason
+from dam_sync.model.policy import Policy
 from dam_sync.model.safe_text import shown_name
 from dam_sync.model.wording import agreed, counted, the_first
 

@@ -15,9 +15,9 @@ from dam_sync.config.job import JobConfig
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import Take, shown
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.outcome import ConflictRow
 from dam_sync.model.safe_text import csv_cell, guarded, unguarded
 from dam_sync.store.base import Storage
-from dam_sync.store.rows import ConflictRow
 from dam_sync.store.store import SqlStore
 
 COLUMNS = ("asset", "filename", "value", "written", "source", "target", "why", "decision", "state")

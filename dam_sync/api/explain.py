@@ -17,12 +17,13 @@ from dam_sync.http.redaction import redact
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import PLACEMENTS, shown
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.parking import SkipReason
 from dam_sync.model.values import Json, instant_text
 from dam_sync.model.wording import counted
 from dam_sync.report.causes import sentence
 from dam_sync.store.base import Storage
-from dam_sync.store.rows import LedgerRow, RunRow
+from dam_sync.store.rows import RunRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.story import ASKED_BY, VALUE, Candidate, StoredStory
 

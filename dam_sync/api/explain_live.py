@@ -13,8 +13,8 @@ from dam_sync.api.explain import Facts, job_explain, redacted
 from dam_sync.api.job_file import job_of
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.names.source_terms import SourceTerms
-from dam_sync.engine.run_context import RunContext
 from dam_sync.engine.verification.verify import Verifier
 from dam_sync.mapping.trace import RuleTrace, loss_text, traces
 from dam_sync.model.asset import Asset, AssetId

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from dam_sync.api.atomic_io import scratch_dir
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
 from dam_sync.engine.names.restore import NameRestorer
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.asset import AssetUndoer
+from dam_sync.engine.rollback.asset import AssetUndoer
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure import ExposureRule
-from dam_sync.store.rows import LedgerRow
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 

@@ -28,8 +28,9 @@ from dam_sync.api.reports.run_report import Done, about_other_job, bare_report, 
 from dam_sync.api.stored_job import existing_store, refusing_strange_values, state_exists
 from dam_sync.api.waves import WaveBook, WaveState, about_wave, begin_wave, note_verified, wave_run_of
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.call_budget import advise
-from dam_sync.engine.dry_run import DryFiles
+from dam_sync.engine.context.call_budget import advise
+from dam_sync.engine.context.planned import forget_plan
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.exposure import exposure_stop
 from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import (
@@ -38,10 +39,9 @@ from dam_sync.engine.guards.preflight import (
     refuse_half_rolled_back,
     refuse_in_between,
 )
-from dam_sync.engine.planned import forget_plan
-from dam_sync.engine.probation import still_deletable, watch_probation
-from dam_sync.engine.run import close_run, execute, refuse_unknown, under_lease, window_of
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.guards.probation import still_deletable, watch_probation
+from dam_sync.engine.run.dry_run import DryFiles
+from dam_sync.engine.run.execute import close_run, execute, refuse_unknown, under_lease, window_of
 from dam_sync.engine.verification.verify import LEVELS, Verifier
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, DamSyncError, StopKind, StopRequested, first_cause

@@ -7,23 +7,24 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dam_sync.engine.error_policy import parked_for
-from dam_sync.engine.first_assets import first_assets
-from dam_sync.engine.fitness import Fitness
+from dam_sync.engine.context.error_policy import parked_for
+from dam_sync.engine.context.run_context import drafted_for
 from dam_sync.engine.guards.exposure import ExposureGate, held_back_of
+from dam_sync.engine.guards.first_assets import first_assets
 from dam_sync.engine.guards.remedies import HeldBack
-from dam_sync.engine.run_context import drafted_for
-from dam_sync.engine.worker import rejected
+from dam_sync.engine.run.fitness import Fitness
+from dam_sync.engine.run.worker import rejected
 from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.sample import holds
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
+from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import Cause
 from dam_sync.model.service import Service
-from dam_sync.store.rows import LinkRow, Outcome
 
 LinksOf: TypeAlias = Callable[[Sequence[AssetId]], Awaitable[Mapping[AssetId, LinkRow]]]
 """The links of those of these source assets that have one."""

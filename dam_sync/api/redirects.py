@@ -17,7 +17,7 @@ from dam_sync.api.own_files import refuse_own_files
 from dam_sync.api.stored_job import existing_store
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.guards.preflight import refuse_other_services
-from dam_sync.engine.redirects import LinkReader, leave_out_exposed
+from dam_sync.engine.run.redirects import LinkReader, leave_out_exposed
 from dam_sync.http.probe import LinkProbe
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError

@@ -22,12 +22,12 @@ from dam_sync.api.service_notes import about_side_effects
 from dam_sync.api.stored_job import existing_store
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import refuse_other_services
-from dam_sync.engine.run import under_lease
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.undo.asset import TRASHED
-from dam_sync.engine.undo.rollback import Rollback
+from dam_sync.engine.rollback.asset import TRASHED
+from dam_sync.engine.rollback.rollback import Rollback
+from dam_sync.engine.run.execute import under_lease
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.model.errors import ConfigError, DamSyncError, SafetyStop
 from dam_sync.model.run_options import RunOptions

@@ -11,8 +11,8 @@ from dam_sync.api.bootstrap import ConnectedJob
 from dam_sync.api.reports.differences import DifferingAssets
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import WaveConfig
-from dam_sync.engine.run_context import Deadline, RunContext
-from dam_sync.engine.waves import NO_WAVE, WaveRun
+from dam_sync.engine.context.run_context import Deadline, RunContext
+from dam_sync.engine.context.waves import NO_WAVE, WaveRun
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.diagnostic import nearest
 from dam_sync.model.errors import ConfigError, SafetyStop, StopKind

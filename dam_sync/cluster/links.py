@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from dam_sync.engine.stages import Concluded, DraftedAsset
+from dam_sync.engine.context.stages import Concluded, DraftedAsset
 from dam_sync.model.asset import FileRef
 
 Item = TypeVar("Item", DraftedAsset, Concluded, DraftedAsset | Concluded)

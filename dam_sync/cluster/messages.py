@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import dam_sync
-from dam_sync.engine.pulls import NOTHING_FETCHED, Fetched
-from dam_sync.engine.stages import Concluded, DraftedAsset
+from dam_sync.engine.context.pulls import NOTHING_FETCHED, Fetched
+from dam_sync.engine.context.stages import Concluded, DraftedAsset
+from dam_sync.model.counterpart import Counterpart
 from dam_sync.model.errors import DamSyncError
-from dam_sync.store.rows import Counterpart, Outcome
+from dam_sync.model.outcome import Outcome
 from dam_sync.store.server.workers import WorkerProcess
 
 Calls = Mapping[str, Mapping[str, int]]

@@ -18,8 +18,8 @@ from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.dask_client import workers_at
 from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.stages import Concluded, DraftedAsset
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import (
     ConfigError,
     ContractBroken,
@@ -29,7 +29,7 @@ from dam_sync.model.errors import (
     WorkerLost,
     WorkersGone,
 )
-from dam_sync.store.rows import Outcome
+from dam_sync.model.outcome import Outcome
 from dam_sync.store.server.workers import WorkerProcess
 
 log = structlog.get_logger(__name__)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, delete, func, insert, select, true, tuple_, update
 
+from dam_sync.model.outcome import ConflictRow
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import ConflictRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CONFLICTS
 

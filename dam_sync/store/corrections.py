@@ -9,10 +9,11 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, text
 
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.journal_names import correction
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.parking import ParkCause, stored_texts
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.ledger import append
-from dam_sync.store.rows import CorrectionRow, LedgerRow
+from dam_sync.store.rows import CorrectionRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import CORRECTION, LINK, PARKED, WORK
 from dam_sync.store.upsert import upsert

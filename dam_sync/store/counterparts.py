@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from dam_sync.model.counterpart import Counterpart
 from dam_sync.store.base import Repository, from_text, to_text
-from dam_sync.store.rows import Counterpart
 from dam_sync.store.tables import COUNTERPART
 from dam_sync.store.upsert import upsert
 

@@ -21,13 +21,14 @@ from dam_sync.model.errors import (
 )
 from dam_sync.model.journal import ResultsUnderWay, are_current, begin_results
 from dam_sync.model.journal_names import CREATE, is_silent
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.ports import Call
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, current_record
 from dam_sync.store.base import Database, Repository, from_text, pieces, to_text
 from dam_sync.store.file.threads import Job
 from dam_sync.store.ledger import append
-from dam_sync.store.rows import CompletedWork, LedgerRow, Memory, Work
+from dam_sync.store.rows import CompletedWork, Memory, Work
 from dam_sync.store.runs import RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import JOURNAL, WORK, instant

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from dam_sync.model.journal_names import writes
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.migrations import KEPT_ROWS
 from dam_sync.store.note_keys import keys_of_run
 from dam_sync.store.row_counts import recount_rows
-from dam_sync.store.rows import LedgerRow
 from dam_sync.store.statements import PreparedStatement
 from dam_sync.store.tables import LEDGER, META, RUN, instant
 

@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, delete, func, literal, or_, select, update
 
 from dam_sync.model.asset import AssetId, Revision
+from dam_sync.model.link import LinkRow
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import AT_TARGET, LinkRow
+from dam_sync.store.rows import AT_TARGET
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, LISTED_DELETED, NAME, SEEN, WORK, instant, stamp
 from dam_sync.store.upsert import upsert

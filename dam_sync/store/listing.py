@@ -9,11 +9,12 @@ from sqlalchemy import Connection, bindparam, case, delete, exists, func, or_, s
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.codec import asset_to_json
+from dam_sync.model.outcome import MADE
 from dam_sync.model.parking import SkipReason, cause_of_row
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.weights import LISTED_BYTES
 from dam_sync.store.base import Repository, from_text, pieces, to_text
-from dam_sync.store.rows import MADE, READ_AGAIN, ShardRow
+from dam_sync.store.rows import READ_AGAIN, ShardRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import LINK, RUN, SEEN, SHARD, WORK, stamp
 from dam_sync.store.upsert import upsert

@@ -9,11 +9,13 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, func, select, text, update
 
 from dam_sync.model.asset import AssetId
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.store.base import Repository, pieces
 from dam_sync.store.journal import drop_steps
 from dam_sync.store.links import drop_link, link_of
 from dam_sync.store.row_counts import recount_rows
-from dam_sync.store.rows import LinkRow, OnProbation, Outcome, Removal
+from dam_sync.store.rows import OnProbation, Removal
 from dam_sync.store.tables import LINK, ON_PROBATION, PLACEMENT, REMOVAL, WORK, instant, stamp
 from dam_sync.store.upsert import upsert
 

@@ -26,6 +26,7 @@ from sqlalchemy import (
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import asset_from_json
 from dam_sync.model.errors import StoreBusy
+from dam_sync.model.outcome import MADE, REMOVED, Outcome
 from dam_sync.model.parking import ParkCause, ParkReason, SkipReason, park_cause, stored_texts
 from dam_sync.store.accounts import account_pairs
 from dam_sync.store.base import Repository, from_text, pieces, to_text
@@ -35,15 +36,7 @@ from dam_sync.store.deferred import add_placements, add_relations
 from dam_sync.store.deletions import drop_trashed, move_to_trashed, retry_trashed
 from dam_sync.store.journal import begun_among, drop_steps, vouch_for
 from dam_sync.store.links import write_link
-from dam_sync.store.rows import (
-    MADE,
-    REMOVED,
-    CauseRow,
-    HeldBackRow,
-    Outcome,
-    ParkedRow,
-    Work,
-)
+from dam_sync.store.rows import CauseRow, HeldBackRow, ParkedRow, Work
 from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
 from dam_sync.store.server.workers import held_by, is_held_by
 from dam_sync.store.standing import USUAL, with_done_again

@@ -9,10 +9,9 @@ from enum import StrEnum
 from typing import Final
 
 from dam_sync.model.account import AccountKey
-from dam_sync.model.asset import Asset, AssetId, Placement
-from dam_sync.model.correction import FailedValue
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.journal import ResultsUnderWay
-from dam_sync.model.journal_names import kind_of
+from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import Cause, ParkCause
 from dam_sync.model.service import Cursor, Shard
 from dam_sync.model.values import Json
@@ -102,110 +101,6 @@ class Work:
     journal: Memory = field(default_factory=Memory, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """A source asset and its target asset.
-
-    versions: keys of the files written, oldest first. attachments: keys of those added. A key of a file that left the
-    source and stays at the target begins with `LEFT`. attached: name, size and digests of each as it was sent; `named`:
-    its name at the source, if that changed since. relations: `[kind, source id]` of those queued, the kind marked in
-    the same way. draft: what was last written, as JSON. made_at: when the target asset was created, as long as its
-    service may still remove it; None once it stays. proofs: what was proved about each file, by its key; evidence: of
-    its other files, and of an asset without any. kept: after a conflict, what the target has instead of the value of
-    the draft, by path.
-    """
-
-    source: str
-    target: str
-    source_revision: str = ""
-    source_fingerprint: str = ""
-    draft_fingerprint: str = ""
-    filename: str = ""
-    evidence: str = "V0"
-    digests: Mapping[str, str] = field(default_factory=dict)
-    size: int | None = None
-    versions: tuple[str, ...] = ()
-    attachments: tuple[str, ...] = ()
-    relations: tuple[tuple[str, str], ...] = ()
-    draft: Json = None
-    made_at: datetime | None = None
-    proofs: Mapping[str, str] = field(default_factory=dict)
-    kept: Mapping[str, Json] = field(default_factory=dict)
-    attached: Mapping[str, Json] = field(default_factory=dict)
-
-    def proof_of(self, key: str) -> str:
-        """The evidence of the file with this key: what was proved about it, else that of a file nothing is known of."""
-        return self.proofs.get(key, self.evidence)
-
-    @property
-    def weakest(self) -> str:
-        """The evidence of the asset: the weakest of its files at the source."""
-        keys = (key for key in (*self.versions, *self.attachments) if not key.startswith(LEFT))
-        return min(map(self.proof_of, keys), default=self.evidence)
-
-
-TERM, CONTAINER = "term", "container"
-PLACED = "placed"  # a container that only the mapping names, as a counterpart of itself: other jobs leave it its name
-
-
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """A term or container of the source, and the one of the target that stands for it.
-
-    part: TERM, CONTAINER or PLACED; scope: the rule of the mapping by which the term was found, or the kind of
-    container at the source; source: its id there. origin: its path at the source when it was last met, for a term
-    without levels its label. place: the vocabulary or the kind at the target; target: its id there. wanted: the path
-    that the mapping wants, of a term the one that a run gave it, or found first; name: its path at the target, both as
-    of then. former: ids that it had at the target before it was renamed.
-    mapping: a digest of the rule. run: the run that renamed it last, 0 for none.
-    """
-
-    part: str
-    scope: str
-    source: str
-    origin: tuple[str, ...]
-    place: str
-    target: str
-    wanted: tuple[str, ...]
-    name: tuple[str, ...]
-    former: tuple[str, ...] = ()
-    mapping: str = ""
-    run: int = 0
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What it is the counterpart of."""
-        return self.part, self.scope, self.source
-
-    @property
-    def is_mixed_up(self) -> bool:
-        """Whether an earlier release took another term for this one: their labels, joined by a slash, are the same."""
-        return self.part == TERM and self.origin != self.name and "/".join(self.origin) == "/".join(self.name)
-
-    @property
-    def may_be_misplaced(self) -> bool:
-        """Whether an earlier release may have created the term at the top, because it took another one for its
-        parent."""
-        return self.part == TERM and len(self.origin) > 1 and self.name == self.origin[-1:]
-
-
-@dataclass(frozen=True, slots=True)
-class ConflictRow:
-    """A value of a parked asset that changed at both services. written, source, target: last written and now, in the
-    form of a draft as JSON; state: a digest of both sides; why: why no policy decided it; decision: of a person, empty,
-    `source` or `target`; filename: of the asset."""
-
-    asset: str
-    path: str
-    written: Json
-    source: Json
-    target: Json
-    state: str
-    why: str = ""
-    decision: str = ""
-    filename: str = ""
-
-
 class DeletionReason(StrEnum):
     """Why a linked asset counts as deleted at the source."""
 
@@ -273,46 +168,7 @@ class OnProbation:
     last: datetime | None = None
 
 
-LEFT = "left:"
-"""Before the key of a file that left the source and stays at the target."""
 READ_AGAIN = "(read again)"  # revision of work that no listing of its run returned
-MADE = ("created", "updated")
-"""Actions by which an asset stays counted if the run comes back to it and there is nothing to do; as the first of them
-also if it is updated then."""
-
-
-REMOVED = "removed"
-"""The action of an asset that is gone from the source and was moved to the trash of the target."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a work item ended: created, updated, unchanged, removed, skipped or parked with its reason.
-
-    placements: (container, target asset, add or remove) to be written in bulk later; relations: (kind, other source
-    id, add or remove). named: by what people recognize the asset: its name, of a parked one also title and URL.
-    passing: parked for a failure that may be temporary. conflicts: those for which it is parked. account: what became
-    of its values, and what the field rules gave; digest: of the operation, without ids assigned by the target. wave:
-    the wave that it was found to belong to, empty for none; None if it was not sorted.
-    """
-
-    action: str
-    cause: Cause | None = None
-    message: str = ""
-    hint: str = ""
-    operation: str = ""
-    losses: Json = None
-    evidence: str = ""
-    link: LinkRow | None = None
-    passing: bool = False
-    placements: tuple[tuple[Placement, AssetId, bool], ...] = ()
-    relations: tuple[tuple[str, AssetId, bool], ...] = ()
-    conflicts: tuple[ConflictRow, ...] = ()
-    failed: tuple[FailedValue, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict)
-    account: Mapping[AccountKey, int] = field(default_factory=dict)
-    digest: str = ""
-    wave: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,31 +245,6 @@ class UnwrittenRelations:
     reason: str
     number: int
     closes_circle: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One write, made or planned. `at` is RFC 3339 text; seq counts from 1. The other columns are those of
-    `LedgerTable`."""
-
-    seq: int
-    run: int
-    operation: str
-    asset: str
-    target: str
-    detail: Json
-    at: str
-    changes: Mapping[str, Json] = field(default_factory=dict)
-    calls: Mapping[str, int] = field(default_factory=dict)
-    digest: str = ""
-    size: int | None = None
-    version: str = ""
-    seconds: float | None = None
-
-    @property
-    def kind(self) -> str:
-        """What was written: a `WriteKind`, or the first words of what a rollback did."""
-        return kind_of(self.operation)
 
 
 @dataclass(frozen=True, slots=True)

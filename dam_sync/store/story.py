@@ -12,13 +12,14 @@ from sqlalchemy.sql.expression import literal
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.journal_names import CREATE, WriteKind, of_kind, of_owner
+from dam_sync.model.ledger import LedgerRow
+from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import Cause, cause_of_row
 from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, to_text
 from dam_sync.store.journal import ASSET_SCOPE
 from dam_sync.store.ledger import ledger_row
 from dam_sync.store.links import link_of
-from dam_sync.store.rows import LedgerRow, LinkRow
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import (
     DELETION,

@@ -10,6 +10,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement
+from dam_sync.model.counterpart import Counterpart
+from dam_sync.model.ledger import LedgerRow
+from dam_sync.model.link import LinkRow
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.counterparts import write_counterparts
 from dam_sync.store.deletions import drop_trashed, move_to_trashed
@@ -18,7 +21,7 @@ from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import recount_rows
-from dam_sync.store.rows import READ_AGAIN, Counterpart, LedgerRow, LinkRow
+from dam_sync.store.rows import READ_AGAIN
 from dam_sync.store.runs import RUN_SCOPE, UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 

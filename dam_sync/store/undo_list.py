@@ -4,14 +4,15 @@ rollback undoes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
 from dam_sync.model import journal_names
 from dam_sync.model.journal_names import WriteKind
+from dam_sync.model.ledger import LedgerRow
+from dam_sync.model.written import UNRECORDED, EarlierFile, Obstacle, WrittenAsset, WrittenMembers
 from dam_sync.store.base import from_text, to_text
-from dam_sync.store.rows import LedgerRow
 from dam_sync.store.scratch import ScratchDatabase
 
 OF_ASSET = frozenset(
@@ -22,7 +23,6 @@ OF_ASSET = frozenset(
 )
 RELATIONS = frozenset({WriteKind.RELATE, WriteKind.UNRELATE})
 RENAMES = frozenset({WriteKind.RENAME_TERM, WriteKind.RENAME_CONTAINER})
-UNRECORDED = 0  # the number of what the ledger does not have; those of relations are below
 EXAMPLES = 3
 MADE = frozenset({WriteKind.TERM, WriteKind.CONTAINER})
 NOBODY: tuple[list[str], list[str]] = ([], [])
@@ -45,53 +45,6 @@ CREATE TABLE obstacle (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target
     PRIMARY KEY (what, reason, stays, asset, target)) WITHOUT ROWID;
 CREATE TABLE earlier (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target TEXT);
 """
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenAsset:
-    """What the run wrote to one asset of the target, in the order of writing: no rows for an asset of which an
-    interrupted attempt may have changed something without a result. source: the asset of the source; later: the last
-    run that wrote to it after that and was not rolled back, 0 if none did; created: whether the run created it. begun:
-    whether the run did not complete it; earlier: whether a run before it had begun that."""
-
-    target: str
-    source: str
-    rows: tuple[LedgerRow, ...]
-    later: int = 0
-    begun: bool = False
-    earlier: bool = False
-
-    @property
-    def created(self) -> bool:
-        """Whether the run created the asset."""
-        return any(row.kind is WriteKind.CREATE for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenMembers:
-    """Assets that the run added to a container of the target, or removed from it."""
-
-    container: str
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why something stays as the run left it. what: what stays; stays: it was meant to, and is no reason to look at
-    it."""
-
-    what: str
-    reason: str
-    stays: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EarlierFile:
-    """A file as it was uploaded before: `algorithm:value` and bytes, as in the ledger."""
-
-    digest: str
-    size: int | None
 
 
 class UndoList(ScratchDatabase):

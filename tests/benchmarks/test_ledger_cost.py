@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from dam_sync.engine.changes import changes_of_draft
+from dam_sync.engine.decide.changes import changes_of_draft
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.codec import draft_to_json
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.write_record import WriteRecord, count_call, recording
 from dam_sync.store.ledger import append
-from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 from tests.support.jobs.bulk_jobs import Bulk, write_bulk
 from tests.support.measuring.printed_table import show

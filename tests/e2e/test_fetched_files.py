@@ -18,7 +18,7 @@ import pytest
 from dam_sync.api.emulation.rehearsal import Rehearsal, rehearse_job
 from dam_sync.api.jobs import verify_job
 from dam_sync.emulators.kit.fetching import fetched
-from dam_sync.engine.pulls import MOST_IN_VAIN
+from dam_sync.engine.context.pulls import MOST_IN_VAIN
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.support import programs
 from tests.support.jobs import small_jobs

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from yarl import URL
 
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.run_options import Progress
-from dam_sync.store.rows import Outcome
 from tests.support.reporting.browser import CHROMIUM, LOOK, PATIENCE, SIZES, browser
 from tests.support.reporting.live_page import MadeUp, config_of, moving, parked_state, served
 from tests.support.sample.cases import only_in_full

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.state_commands import job_errors
-from dam_sync.engine.retrying import MOST_RUNS
+from dam_sync.engine.run.retrying import MOST_RUNS
 from tests.support.jobs.small_jobs import hurry, photo, photos, small
 from tests.support.services.small_limits import changed
 

@@ -96,14 +96,62 @@ def test_services_take_only_the_base_of_their_options_from_config() -> None:
     assert wrong == []
 
 
-def test_the_comparison_of_an_asset_is_pure() -> None:
-    """It imports neither the state, nor what reads it or the target, nor the context of a run."""
+ENGINE = (
+    {"compare"},
+    {"context"},
+    {"guards", "inventory"},
+    {"read"},
+    {"decide"},
+    {"names"},
+    {"write"},
+    {"run"},
+    {"rollback"},
+    {"verification"},
+)
+"""Its packages from bottom to top."""
+PURE = {"compare": {"compare"}, "decide": {"decide", "compare"}}
+"""Of the engine: what these may import of it; of the other packages `model` and `mapping` only."""
+
+
+def _package_in_engine(parts: tuple[str, ...]) -> str:
+    return parts[1] if len(parts) > 2 and parts[0] == "engine" else ""
+
+
+def _imported_of_engine(path: Path) -> Iterator[str]:
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[:2] == ["dam_sync", "engine"] and len(parts) > 2:
+            yield parts[2]
+
+
+def test_every_module_of_the_engine_is_in_one_of_its_packages() -> None:
+    known = set().union(*ENGINE)
+    modules = (path.relative_to(PACKAGE).parts for path in FILES)
+    wrong = [parts for parts in modules if parts[0] == "engine" and _package_in_engine(parts) not in known]
+    assert wrong == [("engine", "__init__.py")]
+
+
+def test_imports_in_the_engine_point_down() -> None:
+    """Also those that only types need."""
+    rank = {package: number for number, packages in enumerate(ENGINE) for package in packages}
+    wrong = [
+        f"{shown(path)}: {other}"
+        for path in FILES
+        if (package := _package_in_engine(path.relative_to(PACKAGE).parts))
+        for other in _imported_of_engine(path)
+        if other != package and rank[other] > rank[package]
+    ]
+    assert wrong == []
+
+
+def test_comparison_and_decisions_are_pure() -> None:
+    """They import neither the state, nor what reads it or the target, nor the context of a run."""
     wrong = []
     for path in FILES:
-        if path.relative_to(PACKAGE).parts[:2] == ("engine", "compare"):
-            names = (name for name in imports_of(path) if name.startswith("dam_sync."))
-            pure = ("dam_sync.model.", "dam_sync.mapping.", "dam_sync.engine.compare.")
-            wrong += [f"{shown(path)}: {name}" for name in names if not name.startswith(pure)]
+        package = _package_in_engine(path.relative_to(PACKAGE).parts)
+        if package in PURE:
+            wrong += [f"{shown(path)}: {name}" for name in set(ours(path)) - {"model", "mapping", "engine"}]
+            wrong += [f"{shown(path)}: {name}" for name in set(_imported_of_engine(path)) - PURE[package]]
     assert wrong == []
 
 

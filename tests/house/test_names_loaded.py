@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import MISSING, fields
 
-from dam_sync.engine.run_context import RunContext
-from tests.house.sources import FILES, PACKAGE, imports_of, nodes_of, shown
+from dam_sync.engine.context.run_context import RunContext
+from tests.house.sources import FILES, PACKAGE, nodes_of, shown
 
 BOOTSTRAP = "api/bootstrap.py"
 COMMANDS = {  # where the context of a command is made: see `run_context_of`
@@ -62,15 +62,3 @@ def test_nobody_takes_other_names() -> None:
         and any(getattr(target, "attr", "") == "counterparts" for target in node.targets)
     ]
     assert given == []
-
-
-def test_the_verdict_on_a_name_is_pure() -> None:
-    """It knows the model and the mapping, neither the state nor a service."""
-    pure = ("dam_sync.engine.names.paths", "dam_sync.engine.names.verdict", "dam_sync.mapping", "dam_sync.model")
-    found = {
-        name
-        for module in ("paths", "verdict")
-        for name in imports_of(PACKAGE / "engine" / "names" / f"{module}.py")
-        if name.startswith("dam_sync") and not name.startswith(pure)
-    }
-    assert found == set()

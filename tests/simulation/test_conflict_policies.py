@@ -11,7 +11,7 @@ import pytest
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
 from dam_sync.emulators import profile_of
-from dam_sync.engine.conflicts import WIDER
+from dam_sync.engine.decide.conflicts import WIDER
 from dam_sync.model.asset import Asset, Patch
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.values import Localized

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.engine.verification.patterns import RENAMED
+from dam_sync.engine.compare.patterns import RENAMED
 from tests.support.jobs.folder_jobs import InFolder
 from tests.support.pairs import EVERYTHING
 from tests.support.services.profiles import FOLDER

@@ -12,9 +12,9 @@ import pytest
 
 from dam_sync.api.jobs import plan_job, run_job
 from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.counterpart import PLACED
 from dam_sync.model.errors import SafetyStop
 from dam_sync.report.report import Report
-from dam_sync.store.rows import PLACED
 from tests.simulation.conftest import TRIED
 from tests.support.jobs.rollbacks import assets_of
 from tests.support.pairs import EVERYTHING, KINDS, ids, pairs

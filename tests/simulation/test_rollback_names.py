@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.engine.undo.asset import TRASHED
+from dam_sync.engine.rollback.asset import TRASHED
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.values import Term

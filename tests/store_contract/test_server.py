@@ -17,7 +17,9 @@ from sqlmodel import SQLModel
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import ConfigError, DamSyncError, IntegrityError, SafetyStop, StoreBusy, StoreUnreachable
+from dam_sync.model.link import LinkRow
 from dam_sync.model.outage import Outage, show_outage
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
@@ -25,7 +27,6 @@ from dam_sync.store import upsert as upsert
 from dam_sync.store.base import Storage, to_text
 from dam_sync.store.migrations import VERSION
 from dam_sync.store.note_keys import IMPORTED
-from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.server.database import raw_of
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock

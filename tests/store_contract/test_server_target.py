@@ -12,13 +12,13 @@ from datetime import timedelta
 import pytest
 
 from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.counterpart import CONTAINER, PLACED, TERM, Counterpart
 from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import CONTAINER, PLACED, TERM, Counterpart
 from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, VERSION_TABLE
 from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget

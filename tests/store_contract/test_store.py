@@ -17,12 +17,13 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.writes import Membership
 from dam_sync.store.credential_store import FileCredentialStore
-from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.pairs import EVERYTHING
 from tests.support.programs import CODE, PIPE, Program

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import REMOVED, Outcome
 from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import IN_TRASH, REMOVED, UNLISTED, Deletion, LinkRow, Outcome
+from dam_sync.store.rows import IN_TRASH, UNLISTED, Deletion
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock
 

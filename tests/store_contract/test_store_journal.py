@@ -18,13 +18,15 @@ from sqlalchemy import Connection
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import Denied, InvalidValue, SafetyStop, StopRequested, Throttled, Transient, Uncertain
 from dam_sync.model.journal import after_write, results_durable
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkCause, ParkReason
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.file.database import raw_of
-from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.rows import Work
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
 

@@ -13,13 +13,15 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.writes import Membership
 from dam_sync.store.links import drop_link
 from dam_sync.store.planned import digest_of_rows
 from dam_sync.store.refused import circle_of
-from dam_sync.store.rows import LinkRow, Outcome, UnwrittenRelations
+from dam_sync.store.rows import UnwrittenRelations
 from dam_sync.store.store import SqlStore
 from tests.support.state.shared_engine import SHARED
 

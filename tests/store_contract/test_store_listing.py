@@ -11,10 +11,12 @@ import pytest
 
 from dam_sync.model.asset import Asset, AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason, SkipReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import READ_AGAIN, LinkRow, Outcome, ShardRow
+from dam_sync.store.rows import READ_AGAIN, ShardRow
 from dam_sync.store.store import SqlStore
 from tests.support.pairs import EVERYTHING
 from tests.support.state.clock_and_rows import changed

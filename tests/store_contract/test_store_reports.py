@@ -10,11 +10,13 @@ import pytest
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.correction import WHOLE, FailedValue
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import ConflictRow, Outcome
 from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Json
 from dam_sync.store.reports import NewReport
-from dam_sync.store.rows import ConflictRow, CorrectionRow, LinkRow, Outcome, Work
+from dam_sync.store.rows import CorrectionRow, Work
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 from tests.support.state.clock_and_rows import SetClock, changed

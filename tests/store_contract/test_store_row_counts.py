@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from dam_sync.store.rows import CorrectionRow, LinkRow
+from dam_sync.model.link import LinkRow
+from dam_sync.store.rows import CorrectionRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 from tests.support.state.clock_and_rows import SetClock, changed

@@ -12,11 +12,11 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.errors import SafetyStop, StoreBusy
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.note_keys import wave_key, window_key
-from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import LATER_RUNS, SetClock, changed
 

@@ -17,10 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import Rejected, StoreBusy
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkReason, SkipReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.rows import CauseRow, HeldBackRow, LinkRow, Outcome, Work
+from dam_sync.store.rows import CauseRow, HeldBackRow, Work
 from dam_sync.store.store import SqlStore
 from tests.support.sample.property_examples import examples
 from tests.support.state.clock_and_rows import SetClock

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeVar
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.differences import Difference, differences_of
 from dam_sync.engine.compare.expected import NOTHING_EXPECTED, Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
-from dam_sync.engine.differences import Difference, differences_of
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from dam_sync.engine.verification.sampling import is_sampled
+from dam_sync.engine.context.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef
 from dam_sync.model.connector import Connector, Context
 from dam_sync.model.ports import Stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from dam_sync.aio.closing import closing
-from dam_sync.engine.first_assets import first_assets
+from dam_sync.engine.guards.first_assets import first_assets
 from dam_sync.mapping.sample import Sample
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Denied, Rejected

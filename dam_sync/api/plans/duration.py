@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.dry_run import DryFiles, DryTarget
+from dam_sync.engine.run.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.limiters import sustained
 from dam_sync.model.limits import Pace, SmallFile
 from dam_sync.model.service import Service

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dam_sync.api.bootstrap import ConnectedJob
 from dam_sync.api.plans.duration import PlannedTime, Speed, disk_of, estimate_notes, estimate_of
 from dam_sync.api.service_notes import about_side_effects
-from dam_sync.engine.dry_run import DryFiles, DryTarget
+from dam_sync.engine.run.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.shared import month_after
 from dam_sync.model.run_options import RunOptions
 from dam_sync.report import sentences

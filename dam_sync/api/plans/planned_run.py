@@ -20,11 +20,11 @@ from dam_sync.api.plans.plan_file import (
 )
 from dam_sync.api.reports.run_record import LedgerSummary
 from dam_sync.api.reports.run_report import hashes_of
+from dam_sync.engine.context.planned import NEW_PLAN, PlannedWork, forget_plan
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.schema_usage import changes_between
-from dam_sync.engine.planned import NEW_PLAN, PlannedWork, forget_plan
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.model.run_options import RunOptions

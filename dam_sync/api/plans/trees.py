@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.model.journal_names import WriteKind, vocabulary_of
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.schema import Schema
 from dam_sync.report.parts import MadeTree, TreeNode
-from dam_sync.store.rows import LedgerRow
 
 SHOWN = 2_000  # nodes of one tree; the file of a plan has all
 

@@ -19,18 +19,19 @@ from dam_sync.api.logs import set_up_logs
 from dam_sync.api.reports.run_record import counting
 from dam_sync.cluster.links import LinkSeal
 from dam_sync.cluster.messages import Order, Spent
-from dam_sync.engine.asset_writers import OwnWriter
-from dam_sync.engine.planned import PlannedWork
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.stages import DraftedAsset
+from dam_sync.engine.context.planned import PlannedWork
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.stages import DraftedAsset
+from dam_sync.engine.write.writers import OwnWriter
 from dam_sync.model.asset import Draft
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, StoreUnreachable, WorkerLost, WrongClock
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.rotation import Rotation
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Term
-from dam_sync.store.rows import Outcome, Run
+from dam_sync.store.rows import Run
 from dam_sync.store.server.workers import STILL, WorkerProcess
 from dam_sync.store.store import SqlStore
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dam_sync.api.bootstrap import source_secret
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.run import execute
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.run.execute import execute
 from dam_sync.model.clock import SYSTEM_CLOCK
 from dam_sync.model.errors import ConfigError, WorkersGone
 from dam_sync.model.run_options import RunOptions

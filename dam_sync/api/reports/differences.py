@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dam_sync.api.atomic_io import csv_file
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.report.csv_rows import DIFFERENCES, difference_row
 
 MOST = 10_000  # ids of differing assets that are kept

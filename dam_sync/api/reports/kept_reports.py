@@ -9,9 +9,9 @@ from typing import Any
 from dam_sync import __version__
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.decide import Policy
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.policy import Policy
 from dam_sync.model.values import Json, instant_text
 from dam_sync.report.parts import LossLine
 from dam_sync.report.report import Report

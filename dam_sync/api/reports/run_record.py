@@ -10,15 +10,16 @@ from typing import Any
 
 from dam_sync import __version__
 from dam_sync.api.plans.trees import MadeTrees
-from dam_sync.engine.conflicts import settled_of
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.conflicts import settled_of
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.finding import keep_accepted
-from dam_sync.engine.repair import repaired_of
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.write.repair import repaired_of
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import ConflictResult
 from dam_sync.model.journal_names import WriteKind, is_inner
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.model.waits import Wait
@@ -26,7 +27,6 @@ from dam_sync.report import sentences
 from dam_sync.report.headline import complete
 from dam_sync.report.report import Report, count_operations
 from dam_sync.store.note_keys import PACE, SENT_CALLS, WAITING, spent_key
-from dam_sync.store.rows import LedgerRow
 from dam_sync.store.store import SqlStore
 
 PAGE = 500

@@ -18,13 +18,13 @@ from dam_sync.api.state_commands import causes_of
 from dam_sync.api.system_user import user_name
 from dam_sync.config.diagnostics import dotted
 from dam_sync.config.job import JobConfig
-from dam_sync.engine.conflicts import report_conflicts
-from dam_sync.engine.dry_run import DryTarget
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.drift import schema_facts
 from dam_sync.engine.guards.exposure import TERMS, report_exposure
-from dam_sync.engine.retrying import unseen_changes
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import disappeared, unwritten_relations
+from dam_sync.engine.run.dry_run import DryTarget
+from dam_sync.engine.run.retrying import unseen_changes
+from dam_sync.engine.run.second_pass import disappeared, unwritten_relations
+from dam_sync.engine.write.conflict_settler import report_conflicts
 from dam_sync.http.redaction import redact
 from dam_sync.mapping.describe import rules_of, steps_of
 from dam_sync.mapping.paths import field_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.sampling import CONFIDENCE, most_different
 from dam_sync.model.wording import agreed, counted, the_first
 from dam_sync.report.parts import ReportScope, SampledTotal
 from dam_sync.store.waves import NOT_DONE

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from dam_sync.engine.accounts import refuse_imbalance
+from dam_sync.engine.write.accounts import refuse_imbalance
 from dam_sync.http.redaction import redact
 from dam_sync.model.account import BY_DEFAULT, DROPPED, EMPTY, FILLED, OUTCOMES, READ, Account, AccountKey, imbalances
 from dam_sync.model.loss_rules import ON_PURPOSE, LossRule

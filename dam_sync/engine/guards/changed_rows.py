@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding
-from dam_sync.engine.run_context import RunContext
 
 ROWS_HINT = (
     "a run may create again what the state has lost: restore it with `state JOB import FILE` from an export, or "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding
-from dam_sync.engine.run_context import RunContext
 
 
 async def wrong_clock(context: RunContext) -> AsyncIterator[GuardFinding]:

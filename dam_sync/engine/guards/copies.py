@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.first_assets import MOST, first_assets
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.first_assets import MOST, first_assets
 from dam_sync.engine.guards.way_back import WayBack, is_same_file, marks_of
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.parking import ParkReason

@@ -13,11 +13,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from dam_sync.engine.asset_labels import plain_text
+from dam_sync.engine.context.asset_labels import plain_text
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.lost_state import LOST_HINT, is_marked, target_now, whole
 from dam_sync.engine.guards.mass_deletion import is_gone
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Entry, Marker
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Rejected

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.joined_names import joined
 from dam_sync.model.values import Json

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import is_seen_by_nobody
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.name_paths import Known
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
-from dam_sync.engine.names.containers import Known
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, Rights, digest_of
 from dam_sync.model.audience import Audience
@@ -38,7 +38,9 @@ from dam_sync.model.exposure import (
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
+from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause
 from dam_sync.model.safe_text import visible
 from dam_sync.model.schema import Schema
@@ -46,7 +48,6 @@ from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, instant_text, parse_instant
 from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
-from dam_sync.store.rows import LinkRow, Outcome
 
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.errors import SafetyStop, WrongClock
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding, empty_state
-from dam_sync.engine.run_context import RunContext
 from dam_sync.store.note_keys import ORIGIN, tenant_key, user_key
 
 

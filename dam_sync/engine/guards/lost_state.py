@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound

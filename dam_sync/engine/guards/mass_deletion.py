@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from dam_sync.aio.polling import sleep_looking
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, empty_state, refuse
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import Service

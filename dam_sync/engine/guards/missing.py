@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, MOST_GONE, RIGHTS_HINT, emptied_hint, is_gone, target_is_empty
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
-from dam_sync.store.rows import LinkRow
 from dam_sync.store.undo import UNLINKED, Undone
 
 READ_HINT = "it was deleted or hidden after it was listed; the next run will show which"

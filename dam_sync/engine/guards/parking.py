@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause, ParkCause, ParkReason, SkipReason
-from dam_sync.store.rows import Outcome, Work
+from dam_sync.store.rows import Work
 
 FIRST = 25  # the first assets that a run has to write
 HINT = "correct the cause, then run the same command again; `--continue-parked` parks the assets and continues"

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import TypeAlias
 
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.changed_rows import changed_rows
 from dam_sync.engine.guards.clocks import wrong_clock
 from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
 from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
 from dam_sync.engine.guards.identity import changed_identity, use_origin
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json

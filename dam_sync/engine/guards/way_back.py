@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dam_sync.aio.single_flight import KeyedLock
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.mapping.compile import Mark, mark_in, origin_of
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import NotFound, Rejected
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.probed import Account
 from dam_sync.model.service import TRASH, Service
-from dam_sync.store.rows import Outcome
 
 TRIES = 3  # assets of a source that nobody knows, of which the target is asked whether they are its own
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
+from dam_sync.engine.context.sampling import CONFIDENCE, most_different
 from dam_sync.engine.inventory.duplicates import DIGEST, NAME_AND_SIZE
 from dam_sync.engine.inventory.library import MOST_TERMS, AmountTally, FieldTally, LibraryTally, term_key
 from dam_sync.engine.inventory.reading import SampleReader, Sampling
 from dam_sync.engine.inventory.rights import RiskCounter
 from dam_sync.engine.inventory.vocabularies import VocabularyTally
-from dam_sync.engine.verification.sampling import CONFIDENCE, most_different
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts

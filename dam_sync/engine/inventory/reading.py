@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from dam_sync.aio.closing import closing
 from dam_sync.aio.single_flight import gather_or_raise
-from dam_sync.engine.error_policy import ParkAsset, react
+from dam_sync.engine.context.error_policy import ParkAsset, react
+from dam_sync.engine.context.sampling import is_sampled
 from dam_sync.engine.inventory.rights import RiskCounter
-from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.errors import ConfigError, DamSyncError, NotFound, TruncatedListing
 from dam_sync.model.run_options import RunOptions, fraction_of

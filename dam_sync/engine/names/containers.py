@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
-from dam_sync.engine.names.paths import Path
+from dam_sync.engine.compare.name_paths import Known, Path
 from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement, with_new_top
@@ -21,8 +21,6 @@ from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord
 
 CONTAINERS = "containers"  # the scope of the journal of a run
-Known: TypeAlias = dict[tuple[str, Path], str]
-"""Ids of containers by kind and path."""
 
 
 @dataclass(slots=True)

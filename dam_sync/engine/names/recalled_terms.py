@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from dam_sync.engine.names.counterparts import RestoredName
+from dam_sync.engine.context.counterparts import RestoredName
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.names.terms import TERMS, TargetTerms
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import normal, recalled_id, recalled_path
+from dam_sync.model.counterpart import TERM
 from dam_sync.model.values import Term, term_from_json, value_to_json
 from dam_sync.store.note_keys import MET_TERMS, TERM_NAMES, window_key
-from dam_sync.store.rows import TERM
 
 
 async def terms_of(context: RunContext) -> TargetTerms:

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import structlog
 
-from dam_sync.engine.error_policy import ParkAsset, react
-from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
-from dam_sync.engine.names.verdict import NameAction, NameFacts, NotRenamed, action_of
+from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.compare.name_verdict import NameAction, NameFacts, NotRenamed, action_of
+from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.counterpart import Counterpart
 from dam_sync.model.errors import DamSyncError
-from dam_sync.store.rows import Counterpart
 
 log = structlog.get_logger(__name__)
 

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.compare.name_verdict import NameAction, NameFacts, NamePurpose, NotRenamed
+from dam_sync.engine.context.counterparts import Counterparts
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.names.containers import TargetContainers
-from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.names.rename import RenameObstacle, follow
-from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
+from dam_sync.model.counterpart import CONTAINER, PLACED, Counterpart
 from dam_sync.model.loss_rules import LossRule
-from dam_sync.store.rows import CONTAINER, PLACED, Counterpart
 
 """The rule of a loss: several containers of the source become one."""
 

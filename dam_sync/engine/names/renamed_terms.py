@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.names.paths import Key, Level, Path, PathRenaming, Trees, alike, given_by_runs
+from dam_sync.engine.compare.name_paths import Key, Level, Path, PathRenaming, Trees, alike, given_by_runs
+from dam_sync.engine.compare.name_verdict import NameAction, NameFacts, NamePurpose, NotRenamed
+from dam_sync.engine.context.counterparts import Counterparts
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.names.rename import RenameObstacle, follow
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TargetTerms
-from dam_sync.engine.names.verdict import NameAction, NameFacts, NamePurpose, NotRenamed
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
 from dam_sync.model import journal_names
 from dam_sync.model.asset import digest_of, with_new_top
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.counterpart import TERM, Counterpart
 from dam_sync.model.values import Term
-from dam_sync.store.rows import TERM, Counterpart
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,29 +8,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.compare.name_verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
+from dam_sync.engine.context.counterparts import RestoredName
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.names.containers import TargetContainers
-from dam_sync.engine.names.counterparts import RestoredName
-from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.names.recalled_terms import forget_terms
 from dam_sync.engine.names.registry import RenameEntry, TargetChanged
 from dam_sync.engine.names.rename import Named, RenameObstacle, give_name
 from dam_sync.engine.names.renamed_terms import key_at
 from dam_sync.engine.names.terms import TargetTerms
-from dam_sync.engine.names.verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
-from dam_sync.engine.run_context import RunContext
 from dam_sync.mapping.vocabulary import normal
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_to_json
 from dam_sync.model.conflict import ConflictPolicy
+from dam_sync.model.counterpart import CONTAINER as CONTAINER_PART
+from dam_sync.model.counterpart import TERM as TERM_PART
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.values import Json, Term, term_from_json
 from dam_sync.model.write_record import WriteRecord
-from dam_sync.store.rows import CONTAINER as CONTAINER_PART
-from dam_sync.store.rows import TERM as TERM_PART
-from dam_sync.store.rows import LedgerRow
+from dam_sync.model.written import Obstacle
 from dam_sync.store.undo import Undone
-from dam_sync.store.undo_list import Obstacle, UndoList
+from dam_sync.store.undo_list import UndoList
 
 TERM, CONTAINER = "rename_term", "rename_container"
 WHAT = {TERM: "renamed terms", CONTAINER: "renamed containers"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from dam_sync.engine.names.paths import Path
+from dam_sync.engine.compare.name_paths import Path
 from dam_sync.engine.names.registry import NameCreation, NameRegistry, RenameEntry, TargetRecord
 from dam_sync.mapping.crosswalk import TermKey
 from dam_sync.mapping.vocabulary import TermIndex, normal, slim

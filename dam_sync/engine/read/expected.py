@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dam_sync.engine.compare.expected import Expected, ExpectedFiles, Stage
-from dam_sync.engine.recovery.intents import FILES, attached_at_most, files_sent
-from dam_sync.engine.removals.parts import sent_file
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.compare.file_keys import sent_file
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.read.intents import FILES, attached_at_most, files_sent
 from dam_sync.model.asset import FileRef
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import FILE
+from dam_sync.model.link import LinkRow
 from dam_sync.model.values import Json
-from dam_sync.store.rows import LinkRow
 
 REFUTED = "V0"  # the proof of a file that a verification read and found to be another one
 

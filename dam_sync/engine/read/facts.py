@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dam_sync.engine.compare.comparison import Comparison, compare
+from dam_sync.engine.compare.differences import Difference, differences_of
 from dam_sync.engine.compare.expected import NOTHING_EXPECTED, Expected
 from dam_sync.engine.compare.facts import Members, TargetFacts, scope_of
-from dam_sync.engine.differences import Difference, differences_of
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 
 

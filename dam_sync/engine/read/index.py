@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dam_sync.aio.polling import sleep_looking
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.waits import INDEX
 
 WAITING = "waiting up to {:.0f} s for the search index of the target"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model.asset import Asset, AssetId, Entry, Marker
 from dam_sync.model.errors import NotFound
+from dam_sync.model.link import LinkRow
 from dam_sync.model.service import TRASH
-from dam_sync.store.rows import LinkRow
 
 CREATED_TWICE = "created twice"
 MOST = 100_000  # marked assets without a link that are looked up

@@ -6,7 +6,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.model.values import Json
 
 SHOWN = 3  # examples of a group

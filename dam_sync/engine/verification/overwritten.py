@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.compare.patterns import MISSING, NOT_COMPARED
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.verification.groups import DifferenceGroup, Found
-from dam_sync.engine.verification.patterns import MISSING, NOT_COMPARED
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import MIB

@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.differences import Difference
-from dam_sync.engine.names.paths import Path, PathRenaming
-from dam_sync.engine.names.verdict import NamePurpose, NameVerdict
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
+from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.compare.name_paths import Path, PathRenaming
+from dam_sync.engine.compare.name_verdict import NamePurpose, NameVerdict
+from dam_sync.engine.compare.patterns import OTHER_NAME, RENAMED
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.counterpart import CONTAINER, TERM, Counterpart
 from dam_sync.model.values import Term
-from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 
 
 @dataclass(frozen=True, slots=True)

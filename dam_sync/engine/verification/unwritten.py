@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import Scope
-from dam_sync.engine.differences import Difference
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft
 
 PLACEMENTS = "placements"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.context.sampling import statement_of
 from dam_sync.engine.verification.groups import DifferenceGroups, Found
-from dam_sync.engine.verification.sampling import statement_of
 from dam_sync.model.values import Json
 
 SHOWN = 1000  # differences kept in a report, and as many extras; the rest is counted

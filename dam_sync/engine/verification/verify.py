@@ -13,28 +13,28 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
+from dam_sync.engine.compare.differences import Difference, with_unsure
 from dam_sync.engine.compare.facts import Scope, scope_of
-from dam_sync.engine.decide import fixed_among, kept_versions
-from dam_sync.engine.differences import Difference, hidden_instead, with_everybody, with_unsure
-from dam_sync.engine.error_policy import RetryAsset, StopRun, react
-from dam_sync.engine.evidence import FileCheck
-from dam_sync.engine.filenames import names_beside
-from dam_sync.engine.files import FilePair, in_other_order, pair_files
+from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
+from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
+from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
+from dam_sync.engine.context.audiences import hidden_instead, with_everybody
+from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.sampling import is_sampled
+from dam_sync.engine.decide.three_way import kept_values, overlay
+from dam_sync.engine.decide.update import fixed_among, kept_versions
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
+from dam_sync.engine.guards.probation import still_deletable, watch_probation
 from dam_sync.engine.names.source_terms import SourceTerms
-from dam_sync.engine.probation import still_deletable, watch_probation
 from dam_sync.engine.read.facts import differing
-from dam_sync.engine.relations import compare_relations, hides_relations
-from dam_sync.engine.removals.parts import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
-from dam_sync.engine.repair import TARGET, UNSURE
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.three_way import kept_values, overlay
+from dam_sync.engine.read.members import TARGET, UNSURE
+from dam_sync.engine.read.relations import compare_relations, hides_relations
 from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
+from dam_sync.engine.verification.evidence import FileCheck
 from dam_sync.engine.verification.overwritten import find_causes
-from dam_sync.engine.verification.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.verification.renamed import Renamed
-from dam_sync.engine.verification.sampling import is_sampled
 from dam_sync.engine.verification.unwritten import (
     PLACEMENTS,
     REJECTED,
@@ -43,18 +43,20 @@ from dam_sync.engine.verification.unwritten import (
     may_agree_later,
 )
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
+from dam_sync.engine.write.filenames import names_beside
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, NotFound
+from dam_sync.model.link import LinkRow
 from dam_sync.model.name_bounds import within_bounds
+from dam_sync.model.outcome import REMOVED
 from dam_sync.model.run_options import COMPARING
 from dam_sync.model.service import TRASH, Batch, Service, Shard, Window
 from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted
 from dam_sync.model.writes import Membership
-from dam_sync.store.rows import REMOVED, LinkRow
 from dam_sync.store.store import SqlStore
 
 LEVELS = ("count", "fields", "digest", "bytes")

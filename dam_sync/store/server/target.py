@@ -28,13 +28,13 @@ from psycopg import errors, sql
 
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.counterpart import CONTAINER, PLACED, TERM
 from dam_sync.model.errors import StoreUnreachable, Transient
 from dam_sync.model.shared_target import SharedPart, SharedTarget
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.waits import waiting
 from dam_sync.store.base import Storage, from_text, to_text
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import CONTAINER, PLACED, TERM
 from dam_sync.store.server.lock import ServerLock
 from dam_sync.store.server.notices import ServerNotices, tell
 from dam_sync.store.server.shared_schema import PART, SCHEMA, UNIQUE_NAME, WRITER_JOB, open_shared

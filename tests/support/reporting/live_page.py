@@ -15,10 +15,10 @@ from yarl import URL
 from dam_sync.config.job import JobConfig, job_of_code
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.limits import RateStatus
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.run_options import MOVING, Progress, RunOptions
 from dam_sync.model.service import Batch, Shard
 from dam_sync.services import discover
-from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.watch.page import OWN_PORT, LivePage, kept, page_application
 from dam_sync.watch.page_key import PageKey

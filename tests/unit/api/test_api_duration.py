@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dam_sync.api.plans.duration import PlannedTime, Speed, estimate_duration, estimate_of
-from dam_sync.engine.dry_run import DryFiles, DryTarget
+from dam_sync.engine.run.dry_run import DryFiles, DryTarget
 from dam_sync.http.rates.limiters import sustained
 from dam_sync.model.connector import Context
 from dam_sync.model.limits import Limits, Pace, SmallFile

@@ -12,10 +12,11 @@ import pytest
 from dam_sync.cluster import tasks
 from dam_sync.cluster.messages import Joining, Order, Spent, WorkerResult, program
 from dam_sync.cluster.workers import result_of
-from dam_sync.engine.stages import Concluded
+from dam_sync.engine.context.stages import Concluded
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import WorkerLost
-from dam_sync.store.rows import Outcome, Work
+from dam_sync.model.outcome import Outcome
+from dam_sync.store.rows import Work
 from dam_sync.store.server.workers import WorkerProcess
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dam_sync.cluster.messages import Spent, WorkerResult
 from dam_sync.cluster.workers import DaskWorkers, Member
-from dam_sync.engine.pulls import Fetched, Pulls
+from dam_sync.engine.context.pulls import Fetched, Pulls
 from dam_sync.store.server.workers import WorkerProcess
 
 

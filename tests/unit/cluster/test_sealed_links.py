@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 
 from dam_sync.cluster.links import LinkSeal
-from dam_sync.engine.stages import Concluded
+from dam_sync.engine.context.stages import Concluded
 from dam_sync.model.asset import Asset, AssetId, FileRef, Revision
-from dam_sync.store.rows import Outcome, Work
+from dam_sync.model.outcome import Outcome
+from dam_sync.store.rows import Work
 
 SIGNED = "https://files.example/a.jpg?Signature=abc"
 

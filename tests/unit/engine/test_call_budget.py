@@ -2,7 +2,7 @@
 
 import pytest
 
-from dam_sync.engine.call_budget import advise
+from dam_sync.engine.context.call_budget import advise
 from dam_sync.model.errors import StopKind, StopRequested
 from dam_sync.model.run_options import RunOptions
 

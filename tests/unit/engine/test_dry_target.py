@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 
-from dam_sync.engine.dry_run import READ_KEPT, DryTarget
+from dam_sync.engine.run.dry_run import READ_KEPT, DryTarget
 from dam_sync.model.asset import AssetId, Marker, Patch
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal

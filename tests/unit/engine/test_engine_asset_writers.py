@@ -9,15 +9,17 @@ from typing import cast
 
 import pytest
 
-from dam_sync.engine.asset_writers import OwnWriter
-from dam_sync.engine.error_policy import parked_for
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.stages import Concluded
+from dam_sync.engine.context.error_policy import parked_for
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.stages import Concluded
+from dam_sync.engine.write.writers import OwnWriter
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import Rejected
 from dam_sync.model.journal import note_fact
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.rows import LinkRow, Outcome, Work
+from dam_sync.store.rows import Work
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import entries
 

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from dam_sync.engine.run import under_lease
+from dam_sync.engine.run.execute import under_lease
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InternalError, SafetyStop
 from dam_sync.store.store import SqlStore

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.names.recalled_terms import unmixed
 from dam_sync.mapping.vocabulary import recall_key
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.counterpart import CONTAINER, TERM, Counterpart
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Term
-from dam_sync.store.rows import CONTAINER, TERM, Counterpart
 from dam_sync.store.store import SqlStore
 from tests.support.state.shared_engine import SHARED
 

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.decide import Create, Park, Policy, Skip, Update, decide, kept_versions, patch_between
-from dam_sync.engine.filenames import with_suffix
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.compare.file_keys import version_key
+from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide, kept_versions, patch_between
+from dam_sync.engine.write.filenames import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
+from dam_sync.model.link import LinkRow
+from dam_sync.model.policy import Policy
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.report.report import count_operations
-from dam_sync.store.rows import LinkRow
 from tests.support.mapping.tenant_schemas import able
 
 ABLE = Schema({}, capabilities=able("filename"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.removals.deletions import LISTINGS, Listing, deletion_of, is_due
+from dam_sync.engine.run.deletions import LISTINGS, Listing, deletion_of, is_due
 from dam_sync.model.deletion_policy import DeletionPolicy, policy_of
 from dam_sync.store.rows import IN_TRASH, UNLISTED, Deletion, Sighting
 

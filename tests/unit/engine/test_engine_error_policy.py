@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.error_policy import (
+from dam_sync.engine.context.error_policy import (
     FRUITLESS,
     MAX_ATTEMPTS,
     ParkAsset,

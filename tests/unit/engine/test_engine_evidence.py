@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
-from dam_sync.engine.evidence import BY_DIGESTS, BY_DOWNLOAD, BY_DOWNLOADS, FileCheck
-from dam_sync.engine.files import FilePair
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.verification.patterns import NOT_COMPARED
+from dam_sync.engine.compare.files import FilePair
+from dam_sync.engine.compare.patterns import NOT_COMPARED
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.verification.evidence import BY_DIGESTS, BY_DOWNLOAD, BY_DOWNLOADS, FileCheck
 from dam_sync.http.client import Client
 from dam_sync.model.asset import FileRef
 from dam_sync.model.ports import Content, Stream

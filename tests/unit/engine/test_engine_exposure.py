@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.decide import Policy
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.exposure import (
     as_seen,
     exposure_stop,
@@ -20,7 +20,6 @@ from dam_sync.engine.guards.exposure import (
     retry_exposed,
     seen_though_closed,
 )
-from dam_sync.engine.run_context import RunContext
 from dam_sync.model.asset import Asset, AssetId, Draft, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
@@ -28,13 +27,14 @@ from dam_sync.model.exposure import NOTHING_WAIVED, ExposureRule, Waiver, Waiver
 from dam_sync.model.exposure_advice import policy_line
 from dam_sync.model.exposure_options import NO_EXPOSURE_OPTIONS, ExposureOption, ExposureOptions
 from dam_sync.model.limits import Limits
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause, MappingCause
+from dam_sync.model.policy import Policy
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.service_time import RunTime
 from dam_sync.model.values import Term
-from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
 from tests.support.state.shared_engine import SHARED

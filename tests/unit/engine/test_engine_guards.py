@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from dam_sync.engine.context.run_context import RunContext, Tallies
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.finding import GuardFinding, accept, recall_accepted, refuse
 from dam_sync.engine.guards.identity import changed_identity
@@ -22,13 +23,14 @@ from dam_sync.engine.guards.mass_deletion import (
 )
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
-from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Entry
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.schema import FieldKind, Schema
@@ -36,7 +38,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
 from dam_sync.model.waits import current_waits
 from dam_sync.store.note_keys import tenant_key
-from dam_sync.store.rows import LinkRow, Outcome, RunRow
+from dam_sync.store.rows import RunRow
 from dam_sync.store.store import SqlStore
 from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled, with_lines
 from tests.support.state.shared_engine import SHARED

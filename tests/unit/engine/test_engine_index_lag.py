@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import cast
 
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.limits import Limits
 from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Run

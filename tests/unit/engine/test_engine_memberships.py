@@ -10,13 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.run_context import RunContext
-from dam_sync.engine.second_pass import write_memberships
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.run.second_pass import write_memberships
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.limits import Limits
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.rows import LinkRow, Outcome, Run
+from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
 from tests.support.state.shared_engine import SHARED
 

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.compare.name_verdict import NotRenamed
+from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.names.restore import LOST, REASONS, UNABLE, NameRestorer
-from dam_sync.engine.names.verdict import NotRenamed
 from dam_sync.model.asset import Placement, with_new_top
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.counterpart import CONTAINER, TERM, Counterpart
 from dam_sync.model.errors import InvalidValue
+from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.shared_target import UnsharedTarget
 from dam_sync.model.values import Json, Term, value_to_json
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.rows import CONTAINER, TERM, Counterpart, LedgerRow
 from dam_sync.store.store import SqlStore
 from tests.support.state.shared_engine import SHARED
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dam_sync.engine.names.paths import Path, PathRenaming, Trees
-from dam_sync.engine.names.verdict import (
+from dam_sync.engine.compare.name_paths import Path, PathRenaming, Trees
+from dam_sync.engine.compare.name_verdict import (
     NameAction,
     NameFacts,
     NamePurpose,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.verification.groups import Found
 from dam_sync.engine.verification.overwritten import EMBEDDED, REMEDY, UNCERTAIN, dates_of
 

@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
-from dam_sync.engine.accounts import with_parked_account
-from dam_sync.engine.run_context import RunContext
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.write.accounts import with_parked_account
 from dam_sync.model.account import DROPPED, LOST, PARKED, READ, AccountKey, imbalances
 from dam_sync.model.loss_rules import LossRule
-from dam_sync.store.rows import Outcome
+from dam_sync.model.outcome import Outcome
 from tests.support.mapping.drafts import asset
 from tests.support.mapping.tenant_schemas import TARGET, able, compiled
 

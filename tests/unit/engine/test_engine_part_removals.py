@@ -7,19 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dam_sync.engine.decide import Policy, Skip, Update, decide, fresh_versions
-from dam_sync.engine.removals.parts import (
-    removals,
-    version_key,
-    with_current_keys,
-    with_known_versions,
-    with_relations,
-)
+from dam_sync.engine.compare.file_keys import version_key, with_current_keys, with_known_versions
+from dam_sync.engine.decide.removals import removals, with_relations
+from dam_sync.engine.decide.update import Skip, Update, decide, fresh_versions
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json
+from dam_sync.model.link import LEFT, LinkRow
+from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
-from dam_sync.store.rows import LEFT, LinkRow
 from tests.support.mapping.tenant_schemas import able
 
 READS = Capabilities(features=dict.fromkeys((Feature.ATTACHMENTS, Feature.RELATIONS, Feature.VERSIONS), YES))

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.names.counterparts import Counterparts
-from dam_sync.engine.recovery.partial_creates import (
+from dam_sync.engine.context.counterparts import Counterparts
+from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.write.partial_creates import (
     abort_orphaned_uploads,
     trash_partial_create,
 )
-from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.model.asset import Asset, AssetId, Draft, Marker, Patch, Revision
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Operation

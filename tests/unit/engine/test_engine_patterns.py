@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.compare.patterns import ADDED, MISSING, pattern_of, pattern_of_text
 from dam_sync.engine.verification.groups import MOST, SHOWN, DifferenceGroups, Found, place_of
 from dam_sync.engine.verification.overwritten import occurs, texts_of
-from dam_sync.engine.verification.patterns import ADDED, MISSING, pattern_of, pattern_of_text
 
 TEXTS = [
     ("A long description of a harbour", "A long description", "cut at 18 characters"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.pulls import MOST_IN_VAIN, PULL, Fetched, Pulls
+from dam_sync.engine.context.pulls import MOST_IN_VAIN, PULL, Fetched, Pulls
 from dam_sync.model.asset import FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop, Transient

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 import pytest
 
-from dam_sync.engine.names.paths import Level, Path, PathRenaming, Trees
-from dam_sync.engine.names.verdict import NameVerdict
+from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
+from dam_sync.engine.compare.name_verdict import NameVerdict
 from dam_sync.model.asset import with_new_top
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.verification.patterns import OTHER_NAME, RENAMED
+from dam_sync.engine.compare.patterns import OTHER_NAME, RENAMED
 from dam_sync.engine.verification.renamed import Renamed
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, VocabularyRule, recall_key
 from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
+from dam_sync.model.counterpart import CONTAINER, TERM
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Term
-from dam_sync.store.rows import CONTAINER, TERM
 
 RULE = VocabularyRule("region", "region")
 ORIGIN, WANTED = Term("France", "s1/s2", ("Europe", "France")), ("Europe", "France")

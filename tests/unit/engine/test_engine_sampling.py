@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.verification.sampling import at_most, most_different, statement_of
+from dam_sync.engine.context.sampling import at_most, most_different, statement_of
 
 
 def counted(found: int, population: int, differing: int, sample: int) -> float:

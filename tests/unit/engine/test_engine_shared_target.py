@@ -8,15 +8,15 @@ from contextlib import suppress
 
 import pytest
 
+from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
-from dam_sync.engine.names.counterparts import Counterparts
 from dam_sync.engine.names.registry import TargetChanged
 from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.model.asset import Placement
+from dam_sync.model.counterpart import Counterpart
 from dam_sync.model.errors import Transient
 from dam_sync.model.shared_target import SharedPart
 from dam_sync.model.values import Term, value_to_json
-from dam_sync.store.rows import Counterpart
 from tests.support.services.shared_target import Board, BoardView, Shelf, Trusting
 from tests.support.state.memory_journal import Crash, MemoryJournal
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dam_sync.engine.names.counterparts import Counterparts
+from dam_sync.engine.compare.name_verdict import NotRenamed
+from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.names.renamed_terms import TermRenames
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TERMS, TargetTerms
-from dam_sync.engine.names.verdict import NotRenamed
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.mapping.vocabulary import Matching, VocabularyRule
 from dam_sync.model.capabilities import Capabilities, Feature, Operation, Support

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.facts import TargetFacts
-from dam_sync.engine.conflicts import Newer, SettledConflict, settle, settlement_of
-from dam_sync.engine.decide import patch_between
-from dam_sync.engine.files import file_facts
-from dam_sync.engine.removals.parts import version_key
-from dam_sync.engine.three_way import (
+from dam_sync.engine.compare.file_keys import version_key
+from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.decide.conflicts import Newer, SettledConflict, settle, settlement_of
+from dam_sync.engine.decide.three_way import (
     Files,
     ThreeWay,
     as_not_hidden,
@@ -27,14 +26,15 @@ from dam_sync.engine.three_way import (
     merged_texts,
     overlay,
 )
+from dam_sync.engine.decide.update import patch_between
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.conflict import DECISION, ConflictPolicy, ConflictRules, Take, shown
 from dam_sync.model.limits import Limits, Pace
+from dam_sync.model.link import LinkRow
 from dam_sync.model.schema import Field, FieldKind, Schema
 from dam_sync.model.values import Localized, Term
-from dam_sync.store.rows import LinkRow
 from tests.support.comparisons import ABLE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from dam_sync.engine.adopt import held_versions
-from dam_sync.engine.differences import Difference
-from dam_sync.engine.files import PairedFiles, pair_files, paired_by_name
-from dam_sync.engine.removals.parts import VERSIONS, version_key
+from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.compare.file_keys import VERSIONS, version_key
+from dam_sync.engine.compare.files import PairedFiles, pair_files, paired_by_name
+from dam_sync.engine.run.adopt import held_versions
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict, proofs_by_key
 from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Revision
-from dam_sync.store.rows import LEFT, LinkRow
+from dam_sync.model.link import LEFT, LinkRow
 
 
 def file(identity: str, name: str, size: int | None, md5: str = "") -> FileRef:

@@ -14,17 +14,17 @@ from dam_sync.api.waves import WaveBook, WaveState, WaveWait
 from dam_sync.config.diagnostics import SourceMap
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import FreezeConfig, WaveConfig
-from dam_sync.engine.waves import WaveRun
+from dam_sync.engine.context.waves import WaveRun
 from dam_sync.mapping.results import LanguagePreference
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, SkipReason
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.note_keys import RUNS_OF_WAVE, SIGNED_WAVE, key_of_wave
-from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import SortedAsset, WaveCounts
 from tests.support.state.clock_and_rows import LATER_RUNS, changed

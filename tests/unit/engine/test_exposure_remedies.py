@@ -19,9 +19,10 @@ from dam_sync.model.exposure import ExposureRule, Waiver, Waivers
 from dam_sync.model.exposure_advice import what_to_do
 from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
 from dam_sync.model.limits import Limits
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
-from dam_sync.store.rows import LinkRow, Outcome
 
 NOW, LATER = datetime(2026, 11, 22, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
 STAFF, PUBLIC = frozenset({"staff"}), frozenset({"public"})

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dam_sync.engine.held_assets import HeldAssets
+from dam_sync.engine.run.held_assets import HeldAssets
 from dam_sync.model.asset import Asset, AssetId, Revision
 from dam_sync.model.weights import weight_of
 

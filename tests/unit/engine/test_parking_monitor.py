@@ -7,13 +7,14 @@ from typing import cast
 
 import pytest
 
+from dam_sync.engine.context.run_context import RunContext, Tallies
 from dam_sync.engine.guards.parking import FIRST, ParkingMonitor
-from dam_sync.engine.run_context import RunContext, Tallies
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import SafetyStop
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkCause, ParkReason
 from dam_sync.model.run_options import RunOptions
-from dam_sync.store.rows import Outcome, Work
+from dam_sync.store.rows import Work
 
 REFUSED = OtherCause("value refused")
 

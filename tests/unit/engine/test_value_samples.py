@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.engine.value_samples import LONGEST, ValueSamples
+from dam_sync.engine.context.value_samples import LONGEST, ValueSamples
 from dam_sync.mapping.value_text import text_of
 from dam_sync.model.values import Localized, Term, Value
 from tests.support.mapping.drafts import NOON, asset

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.evidence import BY_DOWNLOAD, BY_DOWNLOADS
+from dam_sync.engine.verification.evidence import BY_DOWNLOAD, BY_DOWNLOADS
 from dam_sync.engine.verification.verdict import CLASSES
 from dam_sync.report.verdict import EVIDENCE, compared_files, evidence_in_words, evidence_words
 

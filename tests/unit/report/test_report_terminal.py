@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.verification.verdict import Verdict
 from dam_sync.model.exposure import meaning_of
 from dam_sync.report.csv_rows import report_rows

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from dam_sync.engine.differences import Difference
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.verification.verdict import FileProof, Judgement, Verdict
 from dam_sync.report.csv_rows import report_rows
 from dam_sync.report.html import render_html

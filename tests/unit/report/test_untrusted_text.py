@@ -22,6 +22,7 @@ from dam_sync.cli import cli
 from dam_sync.model.asset import AssetId, Entry, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, Rejected
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.safe_text import (
     copied_cell,
@@ -38,7 +39,6 @@ from dam_sync.report.html import render_html
 from dam_sync.report.output import Output
 from dam_sync.report.progress import line
 from dam_sync.report.terminal import print_report, print_table
-from dam_sync.store.rows import Outcome
 from dam_sync.store.store import SqlStore
 
 OSC, CSI, C1 = "\x1b]0;OWNED\x1b\\", "\x1b[31m", "\x9b31m"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.services.folder.api.walk import is_bin, sidecars_of
 from tests.unit.services.test_folder_service import connect, everything
 

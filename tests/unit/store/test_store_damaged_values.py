@@ -14,8 +14,8 @@ from dam_sync.api.stored_job import refusing_strange_values
 from dam_sync.cli import cli
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, Rejected
+from dam_sync.model.link import LinkRow
 from dam_sync.store.file.contents import refuse_damaged, refuse_strange_values, strange_value
-from dam_sync.store.rows import LinkRow
 from dam_sync.store.store import SqlStore
 from dam_sync.store.tables import stamp
 

@@ -20,11 +20,12 @@ from sqlmodel import SQLModel
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, DamSyncError, DiskFull, StoreBusy
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.base import Storage
 from dam_sync.store.file.database import engine_of, explain_error, path_of
 from dam_sync.store.migrations import VERSION, migrate, version_of
-from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
 

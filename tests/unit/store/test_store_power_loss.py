@@ -19,10 +19,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.base import Storage
 from dam_sync.store.file.database import engine_of, raw_of
-from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import entries
 

@@ -14,6 +14,8 @@ import pytest
 
 from dam_sync.model.correction import FailedValue
 from dam_sync.model.errors import ConfigError, Denied
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.stopped_run import stopped_by
@@ -21,7 +23,7 @@ from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.migrations import VERSION, migrate
 from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_command
-from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, LinkRow, Outcome, RunRow
+from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, RunRow
 from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of, why_it_ended
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from dam_sync.store.undo_list import Obstacle, UndoList
+from dam_sync.model.written import Obstacle
+from dam_sync.store.undo_list import UndoList
 
 
 def test_an_asset_that_is_known_at_the_target_alone_is_named_by_that(tmp_path: Path) -> None:

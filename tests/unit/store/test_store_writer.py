@@ -16,9 +16,10 @@ from sqlalchemy import Connection
 
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.file.threads import WriterThread
-from dam_sync.store.rows import LinkRow, Outcome
 from dam_sync.store.store import SqlStore
 from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock, entries
@@ -152,7 +153,8 @@ from pathlib import Path
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.service import Batch, Shard
-from dam_sync.store.rows import LinkRow, Outcome
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.store.store import SqlStore
 
 async def create(name, made):

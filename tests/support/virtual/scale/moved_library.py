@@ -23,7 +23,7 @@ from typing import Any
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.api.jobs import run_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
-from dam_sync.engine.operations import digest_of_create
+from dam_sync.engine.decide.operations import digest_of_create
 from dam_sync.model.asset import Asset, AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import (

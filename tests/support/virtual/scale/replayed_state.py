@@ -10,17 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from dam_sync.engine.run_context import LEASE
-from dam_sync.engine.second_pass import write_memberships
+from dam_sync.engine.context.run_context import LEASE
+from dam_sync.engine.run.second_pass import write_memberships
 from dam_sync.model.asset import AssetId, Entry
 from dam_sync.model.clock import SYSTEM_CLOCK
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import recording
 from dam_sync.store.base import Storage
-from dam_sync.store.rows import Outcome, Run, Work
+from dam_sync.store.rows import Run, Work
 from dam_sync.store.store import SqlStore
 from tests.support.virtual.group_commit_writer import GroupedWriter
 from tests.support.virtual.scale.generated_source import FOLDER, PAGE, TAGGED, asset_of

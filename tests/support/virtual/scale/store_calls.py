@@ -11,11 +11,12 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import Engine
 
+from dam_sync.model.ledger import LedgerRow
+from dam_sync.model.outcome import Outcome
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord
 from dam_sync.store.base import from_text
 from dam_sync.store.file.threads import Job
-from dam_sync.store.rows import LedgerRow, Outcome
 from tests.support.virtual.group_commit_writer import GroupedWriter
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
-from dam_sync.engine.removals.parts import version_key
+from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.model.asset import Asset
 from dam_sync.model.codec import asset_from_json, fingerprint
 from dam_sync.store.tables import stamp

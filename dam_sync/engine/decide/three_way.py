@@ -1,0 +1,464 @@
+"""The three-way comparison of an asset: what was last written, what the source wants now, what the target has. Pure.
+
+A value is in conflict if an update is about to change it, and the target has neither a value that we wrote nor the one
+that is about to be written. Tags, containers and groups are sets: what either side added is added, what either side
+removed is removed, so that they conflict only where one value excludes another (the only folder of an asset), or where
+the result would be an asset without groups, which everybody could see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dam_sync.engine.compare.atoms import as_stored
+from dam_sync.engine.compare.comparison import Comparison, compare
+from dam_sync.engine.compare.differences import date_differs
+from dam_sync.engine.compare.expected import Expected, ExpectedFiles
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
+from dam_sync.engine.compare.file_keys import VERSIONS, version_key
+from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.decide.update import fixed_among
+from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
+from dam_sync.model.canonical import canonical
+from dam_sync.model.codec import (
+    draft_from_json,
+    draft_to_json,
+    placements_from_json,
+    placements_to_json,
+    rights_from_json,
+)
+from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
+from dam_sync.model.link import LinkRow
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import (
+    Json,
+    Localized,
+    Row,
+    Scalar,
+    Value,
+    instant_text,
+    parse_instant,
+    value_from_json,
+    value_to_json,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueConflict:
+    """One value that changed at both services. written, source, target: in the form of a draft as JSON, None for no
+    value; merged: both changes together, None if they exclude each other. state: a digest of both sides, by which a
+    decision is recognized as one about these values."""
+
+    path: str
+    written: Json
+    source: Json
+    target: Json
+    merged: Json = None
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The current file in a comparison. link: with what was uploaded; current: at the source; fresh: whether a version
+    is about to be added; ours: every version that the source has; begun: whether an earlier attempt may have sent one
+    of them."""
+
+    link: LinkRow
+    current: FileRef | None = None
+    fresh: bool = False
+    ours: Sequence[FileRef] = ()
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThreeWay:
+    """One asset. before: drafts of which the target may hold any, as JSON; the first is what was last written.
+    patch: the update from them to `draft`. actual: the asset at the target."""
+
+    before: Sequence[Json]
+    draft: Draft
+    patch: Patch
+    actual: Asset
+    files: Files
+    facts: TargetFacts
+
+    def conflicts(self) -> list[ValueConflict]:
+        """Every value in conflict. Status and rights of an asset that is or becomes hidden are not compared: hiding
+        does not depend on what others did."""
+        compared = self.comparison
+        found = [*self._fields(compared), *self._filename(), *self._folders(compared), *self._file()]
+        if not self.guarded:
+            found += [*self._status(compared), *self._dates(compared), *self._groups()]
+        return [replace(one, state=digest_of([_plain(one.source), _plain(one.target)])) for one in found]
+
+    @property
+    def schema(self) -> Schema:
+        """Of the target."""
+        return self.facts.schema
+
+    @property
+    def comparison(self) -> Comparison:
+        """Of what the update may write. Files, and the file name, are compared here."""
+        kinds = frozenset(place.kind for place in self.patch.placements_add)
+        scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
+        states = [draft_from_json(state) for state in self.before]
+        expected = Expected(states, ExpectedFiles(known=False))
+        return compare(expected, self.actual, replace(self.facts, members=Members.ALL), scope, self.draft)
+
+    def _is_both(self, found: Comparison, path: str) -> bool:
+        """Whether others changed a part to another value than is wanted."""
+        part = found.parts.get(path)
+        return part is not None and not part.allowed and not part.same
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the asset is hidden, becomes hidden, or is opened again by this update."""
+        return self.patch.closed is not None or self.draft.closed
+
+    # -- fields ---------------------------------------------------------------------------------------------------
+
+    def _fields(self, compared: Comparison) -> Iterator[ValueConflict]:
+        before = [state["fields"] for state in self.before]
+        for key in sorted(key for key in self.patch.fields if self._is_both(compared, f"{FIELDS}{key}")):
+            ours, theirs = self.patch.fields[key], self.actual.fields.get(key)
+            merged = self._merged(key, theirs, [_value(state.get(key)) for state in before])
+            yield ValueConflict(f"{FIELDS}{key}", before[0].get(key), _json(ours), _json(theirs), _json(merged))
+
+    def _merged(self, key: str, theirs: Value | None, before: Sequence[Value | None]) -> Value | None:
+        """Both changes of one field, None if they exclude each other or leave nothing."""
+        known = self.schema.fields[key]
+        ours, *before = (as_stored(each, known, self.schema) for each in (self.patch.fields[key], *before))
+        sides = (ours, theirs, *before)
+        if all(each is None or isinstance(each, Localized) for each in sides):
+            texts = [dict(each.texts) if isinstance(each, Localized) else {} for each in sides]
+            return merged_texts(texts[2:], texts[0], texts[1])
+        if all(each is None or _is_list(each) for each in sides):
+            rows = [each if isinstance(each, tuple) else () for each in sides]
+            return merged_rows(rows[2:], rows[0], rows[1]) or None
+        return None
+
+    # -- name, status, containers, file ---------------------------------------------------------------------------
+
+    def _filename(self) -> Iterator[ValueConflict]:
+        ours, theirs = self.patch.filename, self._name_there
+        wrote = [*(state["filename"] for state in self.before), *self._name_kept]
+        if ours is not None and theirs not in (*wrote, ours, ""):
+            yield ValueConflict("filename", wrote[0], ours, theirs)
+
+    @property
+    def renamed(self) -> str:
+        """The file name that somebody gave the asset at the target only, which a new version keeps; else empty."""
+        ours = (self.draft.filename, *(state["filename"] for state in self.before), *self._name_kept)
+        return "" if self.patch.filename is not None or self._name_there in ours else self._name_there
+
+    @property
+    def _name_kept(self) -> tuple[str, ...]:
+        """The name that a file has because no call changes it, though the source renamed it; a new version brings the
+        other one. One that came with a file of the target is not of them."""
+        kept = self.files.link.kept
+        return (kept["filename"],) if "filename" in fixed_among(kept, self.schema) else ()
+
+    @property
+    def _name_there(self) -> str:
+        """The file name at the target; empty without a file, for which some services invent a name."""
+        return "" if self.actual.file is None else self.actual.filename
+
+    def _status(self, compared: Comparison) -> Iterator[ValueConflict]:
+        if self.patch.status is not None and self._is_both(compared, "status"):
+            there = self.actual.substatus or self.actual.status
+            yield ValueConflict("status", self.before[0]["status"], self.patch.status, there)
+
+    def _folders(self, compared: Comparison) -> Iterator[ValueConflict]:
+        """Kinds of which an asset has one container: it was moved to two different ones."""
+        before = placements_from_json(self.before[0]["placements"])
+        default = {(place.kind, place.path) for place in self.schema.container_default}
+        for kind in sorted(kind for kind, most in self.schema.container_most.items() if most == 1):
+            ours = {place for place in self.patch.placements_add if place.kind == kind}
+            path = f"{PLACEMENTS}{kind}"
+            added = compared.parts[path].foreign.added if ours and path in compared.parts else frozenset()
+            if any((kind, key) not in default for key in added):
+                wrote = placements_to_json(place for place in before if place.kind == kind)
+                theirs = placements_to_json(place for place in self._placements() if place.kind == kind)
+                yield ValueConflict(path, wrote, placements_to_json(ours), theirs)
+
+    def _placements(self) -> frozenset[Placement]:
+        naming = self.schema.naming
+        return self.actual.placements if naming is None else frozenset(map(naming.place, self.actual.placements))
+
+    def _file(self) -> Iterator[ValueConflict]:
+        """The current file of the target is none that the source has or had."""
+        files, theirs = self.files, self.actual.file
+        if not files.fresh or theirs is None or files.current is None:
+            return
+        if _uploaded(files.link, self.actual) or any(_is_same(each, theirs, files.begun) for each in files.ours):
+            return
+        link = files.link
+        wrote = FileRef("", link.filename, link.size, digests=link.digests)
+        facts = file_facts(wrote) if link.versions else None
+        yield ValueConflict(FILE, facts, file_facts(files.current), file_facts(theirs))
+
+    # -- rights ---------------------------------------------------------------------------------------------------
+
+    def _dates(self, compared: Comparison) -> Iterator[ValueConflict]:
+        for path in DATES:
+            ours, theirs, before = self._date(path)
+            if self.writes_rights and any(self._moved(ours, each) for each in before) and self._is_both(compared, path):
+                yield ValueConflict(path, _when(before[0]), _when(ours), _when(theirs))
+
+    def _groups(self) -> Iterator[ValueConflict]:
+        ours, theirs = self.draft.rights.groups, self.actual.rights.groups
+        before = [rights_from_json(state["rights"]).groups for state in self.before]
+        if not self.writes_rights or not ours or all(ours == each for each in before) or theirs in (ours, *before):
+            return
+        given = not theirs - self._default_groups and not all(before)
+        if not given and not (theirs and all(before) and merged_set(before, ours, theirs)):
+            yield ValueConflict("groups", sorted(before[0]), sorted(ours), sorted(theirs))
+
+    @property
+    def _default_groups(self) -> frozenset[str]:
+        return self.facts.default_groups(replace(self.draft, rights=replace(self.draft.rights, groups=frozenset())))
+
+    @property
+    def writes_rights(self) -> bool:
+        """Whether the update writes rights."""
+        return self.patch.rights is not None or bool(self.patch.cleared)
+
+    def _date(self, path: str) -> tuple[datetime | None, datetime | None, list[datetime | None]]:
+        """A date of the draft, at the target, and as written before. A release date that the service gave the asset
+        when it arrived is none."""
+        name = DATES[path]
+        before = [getattr(rights_from_json(state["rights"]), name) for state in self.before]
+        theirs = getattr(self.actual.rights, name)
+        if theirs is not None and not any(before) and path == "release":
+            theirs = None if self.facts.is_arrival_of_release(theirs, self.actual) else theirs
+        return getattr(self.draft.rights, name), theirs, before
+
+    def _is_foreign(self, path: str) -> bool:
+        ours, theirs, before = self._date(path)
+        return all(self._moved(theirs, each) for each in (ours, *before))
+
+    def _moved(self, one: datetime | None, other: datetime | None) -> bool:
+        if one is None or other is None:
+            return one is not other
+        return date_differs(one, other, self.facts.precision)
+
+    def undone(self) -> list[ValueConflict]:
+        """Dates that changed only at the target and that writing the source's rights as a whole sets back."""
+        found = []
+        for path in DATES:
+            ours, theirs, before = self._date(path)
+            if self._is_foreign(path) and not any(self._moved(ours, each) for each in before):
+                found.append(ValueConflict(path, _when(before[0]), _when(ours), _when(theirs)))
+        return found
+
+    # -- the update -----------------------------------------------------------------------------------------------
+
+    def settled(self, values: Mapping[str, Json]) -> Patch:
+        """The update with these values instead of the source's, by path: None of them is changed if it is what the
+        target has. What changed only at the target stays as it is there."""
+        patch = self.patch
+        fields = {key: value for key, value in patch.fields.items() if f"{FIELDS}{key}" not in values}
+        for path, value in values.items():
+            key = path.removeprefix(FIELDS)
+            if path != key and value != _json(self.actual.fields.get(key)):
+                fields[key] = _value(value)
+        kinds = {path.removeprefix(PLACEMENTS) for path in values if path.startswith(PLACEMENTS)}
+        patch = replace(
+            patch,
+            fields=fields,
+            filename=None if "filename" in values else patch.filename,
+            status=None if "status" in values else patch.status,
+            placements_add=frozenset(place for place in patch.placements_add if place.kind not in kinds),
+            placements_remove=frozenset(place for place in patch.placements_remove if place.kind not in kinds),
+        )
+        return patch if self.guarded or not self.writes_rights else self._with_rights(patch, values)
+
+    def _with_rights(self, patch: Patch, values: Mapping[str, Json]) -> Patch:
+        """Rights are written as a whole: with what others changed at the target and the source did not."""
+        rights = self.rights(values)
+        cleared = frozenset(path for path in patch.cleared if getattr(rights, DATES[path]) is None)
+        same = all(not self._moved(getattr(rights, name), self._date(path)[1]) for path, name in DATES.items())
+        held = same and rights.groups in (frozenset(), self.actual.rights.groups)
+        unrestricted = rights.restrictions == rights_from_json(self.before[0]["rights"]).restrictions
+        if held and unrestricted and values.keys() & RIGHTS:
+            return replace(patch, rights=None, cleared=frozenset())
+        return replace(patch, rights=rights, cleared=cleared)
+
+    def rights(self, values: Mapping[str, Json]) -> Rights:
+        """The rights that the asset will have, with these values instead of the source's."""
+        release, expiry = (self._date_with(path, path in values) for path in ("release", "expiry"))
+        wanted, theirs = self.draft.rights, self.actual.rights.groups
+        before = [rights_from_json(state["rights"]).groups for state in self.before]
+        groups = wanted.groups
+        if "groups" in values:
+            groups = theirs
+        elif groups and theirs and all(before):
+            groups = merged_set(before, groups, theirs) or groups
+        return Rights(release, expiry, groups, wanted.restrictions)
+
+    def _date_with(self, path: str, kept: bool) -> datetime | None:
+        ours, theirs, before = self._date(path)
+        same = not any(self._moved(ours, each) for each in before)
+        return theirs if kept or (same and self._is_foreign(path)) else ours
+
+
+def may_overwrite(patch: Patch, fresh: bool, schema: Schema) -> bool:
+    """Whether an update replaces a whole value, or the current file. Adding to sets and removing from them overwrites
+    nothing."""
+    single = {kind for kind, most in schema.container_most.items() if most == 1}
+    named = patch.filename is not None or patch.status is not None
+    rights = patch.rights is not None or bool(patch.cleared)
+    return bool(patch.fields) or named or rights or fresh or any(place.kind in single for place in patch.placements_add)
+
+
+def merged_set(before: Sequence[frozenset[str]], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """What either side added, without what either side removed."""
+    added, removed = theirs.difference(*before), before[0].intersection(*before) - theirs
+    return (ours - removed) | added
+
+
+def merged_rows(
+    before: Sequence[tuple[Scalar, ...]], ours: tuple[Scalar, ...], theirs: tuple[Scalar, ...]
+) -> tuple[Scalar, ...]:
+    """The values of a list, in the order of the source, then what others added."""
+    named = [{_name(row) for row in rows} for rows in before]
+    removed = named[0].intersection(*named) - {_name(row) for row in theirs}
+    known = {_name(row) for row in ours}.union(*named)
+    kept = tuple(row for row in ours if _name(row) not in removed)
+    return (*kept, *(row for row in theirs if _name(row) not in known))
+
+
+def merged_texts(
+    before: Sequence[Mapping[str, str]], ours: Mapping[str, str], theirs: Mapping[str, str]
+) -> Localized | None:
+    """A text in several languages; None if one of them changed at both sides, or nothing is left."""
+    merged: dict[str, str] = {}
+    for locale in dict.fromkeys(locale for texts in (ours, theirs, *before) for locale in texts):
+        our, their, wrote = ours.get(locale, ""), theirs.get(locale, ""), [texts.get(locale, "") for texts in before]
+        if their in (our, *wrote):
+            merged[locale] = our
+        elif all(our == each for each in wrote):
+            merged[locale] = their
+        else:
+            return None
+    merged = {locale: text for locale, text in merged.items() if text}
+    return Localized(merged) if merged else None
+
+
+def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asset:
+    """The asset with its release date as last written, if an earlier attempt that changed rights may have taken it
+    away: some services hide an asset so while several parts are changed, and a killed process leaves it hidden."""
+    rights = [rights_from_json(state["rights"]) for state in before]
+    if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
+        return actual
+    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at))
+
+
+def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, Json]:
+    """What the target keeps instead of values of this draft: as long as the source does not change them again."""
+    now = draft_to_json(draft)
+    same = (path for path in link.kept if path not in (FILE, VERSIONS) and _part(now, path) == _part(link.draft, path))
+    kept = {path: link.kept[path] for path in same}
+    if FILE in link.kept and file is not None and link.versions[-1:] == (version_key(file),):
+        kept[FILE] = link.kept[FILE]
+    elif FILE in link.kept and kept.get("filename") == link.kept[FILE]["name"]:
+        del kept["filename"]  # it went with the file
+    return kept
+
+
+def _part(draft: Json, path: str) -> Json:
+    """A value of a draft, without what may change though the value does not."""
+    if path.startswith(FIELDS):
+        return _plain(draft["fields"].get(path.removeprefix(FIELDS)))
+    if path.startswith(PLACEMENTS):
+        return _plain([place for place in draft["placements"] if place["kind"] == path.removeprefix(PLACEMENTS)])
+    return draft["rights"].get(DATES.get(path, path)) if path in RIGHTS else draft.get(path)
+
+
+def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
+    """The draft with values that stand instead of the source's, by path; None for no value."""
+    if not values:
+        return draft
+    fields = dict(draft.fields)
+    kinds = {path.removeprefix(PLACEMENTS): value for path, value in values.items() if path.startswith(PLACEMENTS)}
+    for path, value in values.items():
+        key = path.removeprefix(FIELDS)
+        if path == key:
+            continue
+        fields.pop(key, None)
+        if value is not None:
+            fields[key] = value_from_json(value)
+    places = {place for place in draft.placements if place.kind not in kinds}
+    rights = draft.rights
+    rights = replace(
+        rights,
+        release_at=_instant(values["release"]) if "release" in values else rights.release_at,
+        expires_at=_instant(values["expiry"]) if "expiry" in values else rights.expires_at,
+        groups=frozenset(values["groups"] or ()) if "groups" in values else rights.groups,
+    )
+    return replace(
+        draft,
+        fields=fields,
+        filename=values.get("filename") or draft.filename,
+        status=values.get("status") or draft.status,
+        placements=frozenset(places).union(*(placements_from_json(value or ()) for value in kinds.values())),
+        tags=frozenset(values["tags"] or ()) if "tags" in values else draft.tags,
+        rights=rights,
+    )
+
+
+def _uploaded(link: LinkRow, actual: Asset) -> bool:
+    """Whether the target has the file that we uploaded last, as far as is known: no difference in size or
+    digest, no file of the same size that a verification found to be another, and no version of somebody else. None is
+    ours if we uploaded none, or if somebody else's was kept before and nothing is known of ours."""
+    theirs, unknown = actual.file, link.size is None and not link.digests
+    if theirs is None or not link.versions or (unknown and FILE in link.kept):
+        return False
+    if not FileRef("", "", link.size, digests=link.digests).agrees(theirs):
+        return False
+    if set(link.digests) & set(theirs.digests):
+        return True
+    counted = not any(loss.path == "versions" for loss in actual.losses)
+    return not (counted and link.versions and len(actual.versions) > len(link.versions))
+
+
+def _is_same(ours: FileRef, theirs: FileRef, begun: bool) -> bool:
+    """Whether two files are the same by a digest; by their size alone only if ours may have been sent."""
+    same = ours.has_bytes_of(theirs)
+    return same if same is not None else begun and ours.size is not None and ours.size == theirs.size
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value, tuple) and not any(isinstance(row, Row) for row in value)
+
+
+def _name(row: Scalar) -> str:
+    return "".join(canonical(row))
+
+
+def _plain(value: Json) -> Json:
+    """A side without what may change though the value does not, such as ids of terms and containers."""
+    if isinstance(value, dict) and "digests" in value:
+        return value
+    rows = value if isinstance(value, list) else [value]
+    if any(isinstance(row, dict) and "kind" in row for row in rows):
+        return sorted([row["kind"], *row["path"]] for row in rows)
+    return [] if value in (None, []) else canonical(value_from_json(value))
+
+
+def _value(data: Json) -> Value | None:
+    return None if data is None else value_from_json(data)
+
+
+def _json(value: Value | None) -> Json:
+    return None if value is None or value == () else value_to_json(value)
+
+
+def _when(moment: datetime | None) -> str | None:
+    return instant_text(moment) if moment else None
+
+
+def _instant(text: str | None) -> datetime | None:
+    return parse_instant(text) if text else None

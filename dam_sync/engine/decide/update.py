@@ -1,0 +1,255 @@
+"""What has to happen to one asset: pure decisions, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, version_key
+from dam_sync.engine.decide.removals import Removals, removals
+from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
+from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
+from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
+from dam_sync.model.conflict import FILE, PLACEMENTS
+from dam_sync.model.link import LEFT, LinkRow
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.parking import ParkCause, ParkReason
+from dam_sync.model.policy import Policy
+from dam_sync.model.schema import Schema
+from dam_sync.model.values import Json, Value, value_from_json
+
+UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
+"""Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new asset, with its kept versions, oldest first."""
+
+    versions: tuple[FileRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Changes to an asset of ours: `versions` and `attachments` are files that the target does not have yet, in order;
+    `relations` were not written before; `removals` left the source; `losses` is what an update cannot do."""
+
+    patch: Patch
+    versions: tuple[FileRef, ...] = ()
+    attachments: tuple[FileRef, ...] = ()
+    relations: frozenset[Relation] = frozenset()
+    losses: tuple[Loss, ...] = ()
+    removals: Removals = NO_REMOVALS
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """There is nothing to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Set the asset aside, with the cause by which such assets are grouped."""
+
+    cause: ParkCause
+    message: str
+    hint: str = ""
+
+
+Action: TypeAlias = Create | Update | Skip | Park
+
+
+def decide(
+    asset: Asset,
+    draft: Draft,
+    link: LinkRow | None,
+    target: Schema,
+    policy: Policy,
+    patch: Patch | None = None,
+    source: Capabilities = UNKNOWN,
+) -> Action:
+    """The only place that decides what happens to an asset. patch: the change of a linked asset whose state is not
+    that of the link. source: what the source reads; nothing else counts as removed there."""
+    capabilities = target.capabilities
+    kept = kept_versions(asset, capabilities, policy)
+    if link is None:
+        if Operation.CREATE not in capabilities:
+            return Park(ParkReason.UNSUPPORTED, "the target cannot take new assets", "choose another target")
+        if not kept and not capabilities.writes(Feature.FILELESS):
+            hint = "give it a file at the source; it stays parked until then"
+            return Park(ParkReason.UNSUPPORTED, "the target cannot take an asset without a file", hint)
+        return Create(kept)
+    fresh = fresh_versions(kept, link)
+    changed = patch_between(link.draft, draft) if patch is None else patch
+    stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
+    patch, losses = possible(changed, target, draft.profile, stands)
+    losses += _version_losses(not_carried(kept, link), link)
+    attachments = fresh_attachments(asset, link, capabilities)
+    relations = fresh_relations(asset, link, target)
+    removed = removals(asset, link, source, capabilities)
+    if changed.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
+        return Skip()
+    if fresh and Operation.REPLACE not in capabilities:
+        return Park(
+            ParkReason.UNSUPPORTED,
+            "the file changed at the source and the target takes no new file version",
+            "set the target's version option, or replace the file by hand and retry",
+        )
+    if not patch.empty and Operation.UPDATE not in capabilities:
+        return Park(ParkReason.UNSUPPORTED, "the target cannot change assets")
+    return Update(patch, fresh, attachments, relations, (*losses, *removed.losses), removed)
+
+
+def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabilities) -> tuple[FileRef, ...]:
+    """Attachments that the target can store and does not have."""
+    if Operation.ATTACH not in capabilities:
+        return ()
+    known = frozenset(link.attachments) if link else frozenset()
+    return tuple(file for file in asset.attachments if version_key(file) not in known)
+
+
+def is_fixed(path: str, target: Schema) -> bool:
+    """Whether no call changes this of an asset that exists at the target."""
+    capabilities = target.capabilities
+    if path.startswith(PLACEMENTS):
+        return capabilities.membership(path.removeprefix(PLACEMENTS)) is MembershipWrite.AT_CREATION
+    return path == "filename" and not capabilities.writes(Feature.FILENAME)
+
+
+def fixed_among(kept: Mapping[str, Json], target: Schema) -> frozenset[str]:
+    """Of what a target keeps (see `LinkRow.kept`), the paths that no call changes. The name of a file that the target
+    keeps after a conflict is not of them."""
+    return frozenset(path for path in kept if is_fixed(path, target) and not (path == "filename" and FILE in kept))
+
+
+def fixed_values(link: LinkRow, draft: Draft, target: Schema, *, replaced: bool) -> dict[str, Json]:
+    """What an asset that exists keeps instead of values of this draft because no call changes it, by path. replaced: a
+    new version becomes the current file, which brings its name."""
+    name = link.kept.get("filename") or link.draft["filename"]
+    before = placements_from_json(link.draft["placements"])
+    found: dict[str, Json] = {}
+    if is_fixed("filename", target) and not replaced and draft.filename not in ("", name):
+        found["filename"] = name
+    for path in sorted({f"{PLACEMENTS}{place.kind}" for place in before | draft.placements}):
+        if is_fixed(path, target):
+            held = placements_from_json(link.kept[path] or ()) if path in link.kept else _of_kind(path, before)
+            found |= {path: placements_to_json(held)} if held != _of_kind(path, draft.placements) else {}
+    return found
+
+
+def _of_kind(path: str, places: frozenset[Placement]) -> frozenset[Placement]:
+    return frozenset(place for place in places if f"{PLACEMENTS}{place.kind}" == path)
+
+
+def possible(
+    patch: Patch, target: Schema, profile: str, stands: Mapping[str, Json] | None = None
+) -> tuple[Patch, tuple[Loss, ...]]:
+    """The patch without what no call changes of an asset that exists at the target, and that as losses; also without
+    clearing a field that it no longer has. profile: of the asset. stands: what it keeps (see `fixed_values`); nothing
+    else is a loss. None if that is unknown."""
+    moved = patch.placements_add | patch.placements_remove
+    stuck = frozenset(place for place in moved if is_fixed(f"{PLACEMENTS}{place.kind}", target))
+    unmade = frozenset(place for place in moved if not place.id)  # recorded by an adoption, and never made there
+    paths = sorted({f"{PLACEMENTS}{place.kind}" for place in stuck})
+    losses = [Loss(path, LossRule.FIXED, "an asset stays where it was created") for path in paths]
+    if patch.filename is not None and is_fixed("filename", target):
+        losses.append(Loss("filename", LossRule.FIXED, "the target cannot rename assets"))
+        patch = replace(patch, filename=None)
+    patch = replace(
+        patch,
+        fields={key: value for key, value in patch.fields.items() if value is not None or _has(target, key, profile)},
+        placements_add=patch.placements_add - stuck - unmade,
+        placements_remove=patch.placements_remove - stuck - unmade,
+    )
+    return patch, tuple(loss for loss in losses if stands is None or loss.path in stands)
+
+
+def _has(target: Schema, key: str, profile: str) -> bool:
+    """Whether an asset of this profile can have the field."""
+    known = target.fields.get(key)
+    types = frozenset(kind.name for kind in target.types if kind.profile == profile)
+    return known is not None and (not known.types or not types or bool(known.types & types))
+
+
+def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
+    """The versions to move: all if policy and target allow it, otherwise the current one."""
+    if policy.versions == "all" and Operation.REPLACE in capabilities:
+        return asset.versions
+    return asset.versions[-1:]
+
+
+def patch_between(before: Json, draft: Draft) -> Patch:
+    """What to change so that the asset we last wrote as `before` (a draft in JSON) becomes `draft`."""
+    after = draft_to_json(draft)
+    old_places, new_places = placements_from_json(before["placements"]), draft.placements
+    old_tags, new_tags = frozenset(before["tags"]), draft.tags
+    old_rights = rights_from_json(before["rights"])
+    pairs = (("release", "release_at"), ("expiry", "expires_at"))
+    was_closed = bool(before.get("closed"))
+    opened = was_closed and not draft.closed  # status and rights have to be written completely, because they never were
+    stays = was_closed and draft.closed  # they would open it
+    return Patch(
+        fields=_changed_fields(before["fields"], after["fields"]),
+        filename=draft.filename if draft.filename not in ("", before["filename"]) else None,
+        status=draft.status if not stays and (opened or before["status"] != draft.status) and draft.status else None,
+        placements_add=new_places - old_places,
+        placements_remove=old_places - new_places,
+        tags_add=new_tags - old_tags,
+        tags_remove=old_tags - new_tags,
+        rights=None if stays or (old_rights == draft.rights and not opened) else draft.rights,
+        cleared=frozenset()
+        if stays
+        else frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
+        closed=None if was_closed == draft.closed else draft.closed,
+    )
+
+
+def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, Value | None]:
+    changed: dict[str, Value | None] = {
+        key: value_from_json(value) for key, value in after.items() if before.get(key) != value
+    }
+    gone: dict[str, Value | None] = {key: None for key in before if key not in after}
+    return {**changed, **gone}
+
+
+def fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
+    """The versions after the last one we wrote; only the current one if that one is gone from the source."""
+    keys = [version_key(file) for file in kept]
+    known = tuple(link.versions)
+    if not keys or (known and keys[-1] == known[-1]):
+        return ()
+    if known and known[-1] in keys:
+        return kept[keys.index(known[-1]) + 1 :]
+    return kept[-1:]
+
+
+def not_carried(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[str, ...]:
+    """Keys of versions that are neither at the target nor about to be written: they appeared at the source before one
+    that was written, and a target takes new versions only after its current one."""
+    known = {key.removeprefix(LEFT) for key in link.versions}.union(map(version_key, fresh_versions(kept, link)))
+    return tuple(key for key in map(version_key, kept) if key not in known)
+
+
+def _version_losses(keys: Sequence[str], link: LinkRow) -> tuple[Loss, ...]:
+    """Those that were not reported before."""
+    number = len(frozenset(keys).difference(link.kept.get(VERSIONS) or ()))
+    text = f"{number}: the target takes new versions only after its current one"
+    return (Loss(VERSIONS, LossRule.BEHIND, text),) if number else ()
+
+
+def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
+    """The patch to the draft from any of these states (drafts as JSON), or from between two of them."""
+    patches = [patch_between(state, draft) for state in states]
+    return Patch(
+        fields={key: value for patch in patches for key, value in patch.fields.items()},
+        filename=next((patch.filename for patch in patches if patch.filename is not None), None),
+        status=next((patch.status for patch in patches if patch.status is not None), None),
+        placements_add=frozenset().union(*(patch.placements_add for patch in patches)),
+        placements_remove=frozenset(p for patch in patches for p in patch.placements_remove) - draft.placements,
+        tags_add=frozenset().union(*(patch.tags_add for patch in patches)),
+        tags_remove=frozenset(tag for patch in patches for tag in patch.tags_remove) - draft.tags,
+        rights=next((patch.rights for patch in patches if patch.rights is not None), None),
+        cleared=frozenset().union(*(patch.cleared for patch in patches)),
+        closed=next((patch.closed for patch in patches if patch.closed is not None), None),
+    )

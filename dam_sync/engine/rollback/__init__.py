@@ -1,0 +1,1 @@
+"""Undoes what a run wrote."""

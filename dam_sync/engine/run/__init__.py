@@ -1,0 +1,1 @@
+"""A run from listing to report: the pipeline, its passes over many assets, and adoption."""

@@ -1,0 +1,74 @@
+"""Whether the target can accept an asset at all, before anything is created for it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.update import Create, Park, Skip, decide, fresh_attachments
+from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.link import LinkRow
+from dam_sync.model.outcome import Outcome
+from dam_sync.model.parking import ParkReason
+from dam_sync.model.policy import Policy
+from dam_sync.model.schema import Schema
+
+NEEDS = {"profile": "profile", "groups": "security group"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fitness:
+    """What a target accepts under the policy of the job."""
+
+    schema: Schema
+    policy: Policy
+
+    def unfit(self, asset: Asset, draft: Draft, link: LinkRow | None = None) -> Outcome | None:
+        """Why the asset has to be parked; None if it can be written."""
+        return _unfit(self, asset, draft, link)
+
+
+def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+    """The same for the target of a context."""
+    return Fitness(context.target_schema, context.policy).unfit(asset, draft, link)
+
+
+def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
+    schema, capabilities = target.schema, target.schema.capabilities
+    action = decide(asset, draft, link, schema, target.policy)
+    match action:
+        case Park():
+            return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+        case Skip():
+            return None
+        case Create():
+            missing = sorted(schema.needs & {name for name, given in _given(draft).items() if not given})
+            if missing:
+                return _needed(missing[0])
+            files = (*action.versions, *fresh_attachments(asset, None, capabilities))
+        case _:
+            files = (*action.versions, *action.attachments)
+    most = capabilities.limits.largest_bytes
+    large = next((file for file in files if most is not None and (file.size or 0) > most), None)
+    if large is None:
+        return None
+    return Outcome(
+        action="parked",
+        cause=ParkReason.TOO_LARGE,
+        message=f"{large.name or large.id} has {large.size:,} bytes, the target accepts at most {most:,}",
+        hint="reduce the file at the source, then `errors JOB --retry`",
+    )
+
+
+def _given(draft: Draft) -> dict[str, bool]:
+    return {"profile": bool(draft.profile), "groups": bool(draft.rights.groups)}
+
+
+def _needed(name: str) -> Outcome:
+    where = {"profile": "`profile`", "groups": "`security: groups`"}[name]
+    return Outcome(
+        action="parked",
+        cause=ParkReason.INVALID_VALUE,
+        message=f"the target needs a {NEEDS[name]} for each asset but the mapping provides none",
+        hint=f"add a default under {where} in the mapping file",
+    )

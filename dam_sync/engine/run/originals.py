@@ -1,0 +1,132 @@
+"""What an adoption records of an original: an asset of the target from which another job made the asset of the source.
+
+The copy differs from it by what its service gave it, cannot hold or keeps less exactly. None of that may be written
+into the original: it keeps what it has, value by value, until the source changes the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dam_sync.engine.compare.differences import with_names
+from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.compare.file_keys import version_key
+from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.context.audiences import with_everybody
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.three_way import kept_values
+from dam_sync.engine.read.facts import differing
+from dam_sync.engine.run.dry_run import INVENTED
+from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.codec import placements_from_json, placements_to_json
+from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
+from dam_sync.model.link import LinkRow
+from dam_sync.model.values import Json, Row, Scalar, Term, Value, instant_text, value_from_json, value_to_json
+
+NOWHERE: frozenset[Placement] = frozenset()
+
+
+def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
+    """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
+    more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
+    schema, open_to = context.target_schema, with_everybody(context, actual, draft)
+    found = differing(context, draft, open_to)
+    there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
+    for path in dict.fromkeys(one.path for one in found):
+        if path.startswith(FIELDS):
+            value = there.fields.get(path.removeprefix(FIELDS))
+            kept[path] = None if value is None else value_to_json(value)
+        elif path == "placements":
+            kept.update(_places(context, draft, there))
+        elif path == "tags":
+            kept[path] = sorted(there.tags)
+        elif path == "filename" and there.file is not None:
+            kept[path] = there.filename
+        elif path in ("status", *RIGHTS) and not draft.closed and _decides(seen, path) == _decides(draft, path):
+            kept[path] = _seen(actual, path)
+    return kept
+
+
+def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
+    """By kind, where the containers differ. Of a target whose assets do not carry all memberships, the original counts
+    as in each container of the draft that exists."""
+    unread = Operation.MEMBERS in context.target.capabilities
+    made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
+    kinds = {place.kind for place in draft.placements} | (scope_of(context.crosswalk).containers)
+    for kind in sorted(kinds):
+        wanted, made_of_kind, held = (_of_kind(places, kind) for places in (draft.placements, made, there.placements))
+        held |= made_of_kind if unread else frozenset()
+        if held != wanted:
+            yield f"{PLACEMENTS}{kind}", placements_to_json(held)
+
+
+def _of_kind(places: frozenset[Placement], kind: str) -> frozenset[Placement]:
+    return frozenset(place for place in places if place.kind == kind)
+
+
+def _decides(draft: Draft, path: str) -> object:
+    return draft.status if path == "status" else getattr(draft.rights, DATES.get(path, path))
+
+
+def _seen(actual: Asset, path: str) -> Json:
+    if path == "status":
+        return actual.substatus or actual.status
+    if path == "groups":
+        return sorted(actual.rights.groups)
+    date = getattr(actual.rights, DATES[path])
+    return None if date is None else instant_text(date)
+
+
+def kept_file(asset: Asset, actual: Asset, link: LinkRow) -> dict[str, Json]:
+    """The file of the original, if it is another than that of the copy."""
+    ours, theirs = asset.file, actual.file
+    if ours is None or theirs is None or ours.agrees(theirs) or link.versions[-1:] != (version_key(ours),):
+        return {}
+    return {FILE: file_facts(theirs)}
+
+
+def unmade(draft: Draft) -> Draft:
+    """The draft, with terms and containers that exist in the dry run only as ones without an id: nothing was made."""
+    return replace(
+        draft,
+        fields={key: _unmade(value) for key, value in draft.fields.items()},
+        placements=frozenset(replace(place, id=_made_id(place.id)) for place in draft.placements),
+    )
+
+
+def _unmade(value: Value) -> Value:
+    return tuple(map(_unmade_scalar, value)) if isinstance(value, tuple) else _unmade_scalar(value)
+
+
+def _unmade_scalar(value: Scalar) -> Scalar:
+    if isinstance(value, Row):
+        return replace(value, cells={key: _unmade(cell) for key, cell in value.cells.items()})
+    return replace(value, id=_made_id(value.id)) if isinstance(value, Term) else value
+
+
+def _made_id(identity: str) -> str:
+    return "" if identity.startswith(INVENTED) else identity
+
+
+def as_adopted(context: RunContext, drafted: Drafted, link: LinkRow | None) -> tuple[Drafted, frozenset[Placement]]:
+    """The draft without what an adoption recorded although the target lacks it, and these containers: terms of values
+    that the original keeps, and containers, are not created for it as long as the source has them."""
+    if link is None or not link.kept:
+        return drafted, NOWHERE
+    before = context.counterparts.present(link.draft, context.target_schema)
+    lacking = frozenset(place for place in placements_from_json(before["placements"]) if not place.id)
+    held = frozenset(place for place in drafted.draft.placements if place in lacking)
+    unmade_fields = {key for key, _ in drafted.unmade} & {path.removeprefix(FIELDS) for path in link.kept}
+    if not (held or unmade_fields):
+        return drafted, NOWHERE
+    stays = kept_values(replace(link, draft=before), drafted.draft, None)
+    kept = {key for key in unmade_fields if f"{FIELDS}{key}" in stays and key in before["fields"]}
+    fields = {**drafted.draft.fields, **{key: value_from_json(before["fields"][key]) for key in kept}}
+    left = {place: name for place, name in drafted.unmade.items() if place[0] not in kept}
+    dropped = {name for place, name in drafted.unmade.items() if place[0] in kept} - set(left.values())
+    terms = tuple((key, term) for key, term in drafted.new_terms if (key, term.path) not in dropped)
+    draft = replace(drafted.draft, fields=fields, placements=drafted.draft.placements - held)
+    return replace(drafted, draft=draft, unmade=left, new_terms=terms), held

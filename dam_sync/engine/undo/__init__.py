@@ -1,1 +1,0 @@
-"""Undoes one run, from its ledger."""

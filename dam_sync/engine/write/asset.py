@@ -1,0 +1,455 @@
+"""Applies a decision to one asset: creates, updates, adds versions and attachments, each write once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import structlog
+
+from dam_sync.engine.compare.file_keys import (
+    VERSIONS,
+    fresh_relations,
+    version_key,
+    with_current_keys,
+    with_known_versions,
+    without_attachments,
+)
+from dam_sync.engine.compare.files import as_sent
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.stages import DraftedAsset
+from dam_sync.engine.decide.changes import changes_of_draft, changes_of_patch
+from dam_sync.engine.decide.conflicts import Settlement
+from dam_sync.engine.decide.operations import HIDE, changes_of, digest_of_create, digest_of_update
+from dam_sync.engine.decide.removals import with_relations
+from dam_sync.engine.decide.three_way import Files, kept_values, may_overwrite, overlay
+from dam_sync.engine.decide.update import (
+    Create,
+    Park,
+    Skip,
+    Update,
+    decide,
+    fixed_among,
+    fixed_values,
+    fresh_attachments,
+    kept_versions,
+    merge_patches,
+    not_carried,
+)
+from dam_sync.engine.guards.probation import refuse_removed
+from dam_sync.engine.read.intents import record_intent, recorded_intents
+from dam_sync.engine.write.accounts import account_of
+from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
+from dam_sync.engine.write.files import FileWriter, as_uploaded
+from dam_sync.engine.write.repair import Repair, Repairer
+from dam_sync.engine.write.resumed_creates import ResumedCreate
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, digest_of
+from dam_sync.model.capabilities import MembershipWrite
+from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
+from dam_sync.model.conflict import FILE
+from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.link import LinkRow
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.outcome import Outcome
+from dam_sync.model.policy import REPAIR
+from dam_sync.model.ports import Journal
+from dam_sync.model.service import TRASH
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.journal import StoredJournal
+from dam_sync.store.rows import Work
+from dam_sync.transfer.linked import LinkedContent
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredWrites:
+    """Writes deferred until all assets exist."""
+
+    placed: frozenset[Placement] = frozenset()
+    unplaced: frozenset[Placement] = frozenset()
+    relations: frozenset[Relation] = frozenset()
+    unrelated: frozenset[Relation] = frozenset()
+
+
+NOTHING = DeferredWrites()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetWriter:
+    """Writes to the target of one context."""
+
+    context: RunContext
+
+    @property
+    def _files(self) -> FileWriter:
+        return FileWriter(self.context)
+
+    async def act(self, item: DraftedAsset) -> Outcome:
+        """Write the asset and return its outcome. Raises the errors of the target."""
+        context = self.context
+        asset, drafted = item.asset, item.drafted
+        journal = context.store.journal(item.work, context.run.id)
+        meant = await recorded_intents(journal) if item.work.begun else []
+        meant, item = [self._present(one) for one in meant], self._with_present_names(item)
+        item = await self._with_own_parts(item, journal)
+        link, repair = item.link, await self._to_repair(item, meant)
+        if link is not None and repair is not None and repair.settlement.open:
+            return await self._parked(item, link, repair.settlement)
+        patch = merge_patches([link.draft, *meant], drafted.draft) if link is not None and meant else None
+        if repair is not None:
+            link, patch = repair.link, repair.patch
+        reads = context.source.capabilities
+        action = decide(asset, drafted.draft, link, context.target_schema, context.policy, patch, reads)
+        match action:
+            case Park():
+                return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+            case Skip() if repair is not None and (repair.settlement.settled or self._is_new(drafted.draft, item.link)):
+                return await self._update(item, Update(Patch()), meant, repair)
+            case Skip():
+                losses = repair.losses if repair is not None else await self._drift(item, meant)
+                return self._completed("unchanged", item, item.link, losses=losses)
+            case Create():
+                return await self._create(item, action, meant)
+            case Update():
+                return await self._update(item, action, meant, repair)
+
+    def _is_new(self, draft: Draft, link: LinkRow | None) -> bool:
+        """Whether another draft was written last: one that the target has already, because an attempt wrote it that was
+        not completed, is recorded as written."""
+        return link is not None and link.draft != draft_to_json(draft)
+
+    def _with_present_names(self, item: DraftedAsset) -> DraftedAsset:
+        """The link as if its draft had been written after terms and containers got the names that they have."""
+        link = item.link
+        if link is None:
+            return item
+        kept = self.context.counterparts.present_values(link.kept, self.context.target_schema)
+        return replace(item, link=replace(link, draft=self._present(link.draft), kept=kept))
+
+    def _present(self, draft: Json) -> Json:
+        return self.context.counterparts.present(draft, self.context.target_schema)
+
+    async def _with_own_parts(self, item: DraftedAsset, journal: Journal) -> DraftedAsset:
+        """The asset with all versions that were written, and the link with the present keys of its files, without
+        attachments that an interrupted attempt removed and that are at the source again."""
+        if item.link is None:
+            return item
+        asset, link = with_known_versions(item.asset, item.link), item.link
+        item = replace(item, asset=asset)
+        link = with_current_keys(
+            asset, link, kept_versions(asset, self.context.target.capabilities, self.context.policy)
+        )
+        if item.work.begun:
+            here = [version_key(file) for file in item.asset.attachments]
+            begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}
+            back = {key: sent for key, sent in begun.items() if sent is not None}
+            await self._files.detach(AssetId(link.target), back, journal)
+            link = without_attachments(link, back)
+        return replace(item, link=link)
+
+    async def _to_repair(self, item: DraftedAsset, meant: Sequence[Json]) -> Repair | None:
+        """What has to be restored of a linked asset, by a repairing run or by the rotation."""
+        by_rotation = self.context.policy.drift == REPAIR and self.context.compares(item.asset.id)
+        if item.link is None or item.restores or not (self.context.repair or by_rotation):
+            return None
+        journal = self.context.store.journal(item.work, self.context.run.id)
+        attempt = Attempt(journal, item.work.begun)
+        return await Repairer(self.context).of(item.asset, item.drafted.draft, item.link, meant, attempt)
+
+    async def _parked(self, item: DraftedAsset, link: LinkRow, settlement: Settlement) -> Outcome:
+        """Set aside for its conflicts; hidden if it must not be seen."""
+        outcome = settlement.parked(link)
+        log.warning("asset.parked", asset=link.source, cause=str(outcome.cause), message=outcome.message)
+        return await self.hidden(outcome, item.work, link) if item.drafted.draft.closed else outcome
+
+    async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:
+        """What was changed at the target of an asset that did not change at the source, if the rotation compares it."""
+        link, context = item.link, self.context
+        if link is None or not context.compares(item.asset.id):
+            return ()
+        attempt = Attempt(context.store.journal(item.work, context.run.id), item.work.begun)
+        found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt)
+        return (*(Loss(path, LossRule.CHANGED_AT_TARGET) for path in found.paths), *found.losses)
+
+    async def hidden(self, outcome: Outcome, work: Work, link: LinkRow) -> Outcome:
+        """Hide the target asset from ordinary users; the outcome with its new link. Safe to repeat."""
+        if link.draft.get("closed"):
+            return replace(outcome, link=link)
+        await self.context.agree(work, HIDE)
+        journal = self.context.store.journal(work, self.context.run.id)
+        update = self.context.target.update
+        patch = Patch(closed=True)
+        await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
+        with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
+            await journal.run(
+                journal_names.HIDE, lambda: completed(update(AssetId(link.target), patch)), idempotent=True
+            )
+        return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
+
+    async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
+        asset, drafted = item.asset, item.drafted
+        wanted = drafted.draft
+        attachments = fresh_attachments(asset, None, self.context.target.capabilities)
+        relations = fresh_relations(asset, None, self.context.target_schema)
+        as_json = draft_to_json(wanted)
+        digest = await self.context.agree(item.work, digest_of_create(as_json, action.versions, attachments, relations))
+        journal = self.context.store.journal(item.work, self.context.run.id)
+        resumed = Settlement(Patch())
+        if meant:
+            begun = self._link(asset, as_json, AssetId(""), action.versions)
+            resumed = await self._resumed(item, begun, meant, journal)
+            if resumed.open:
+                return resumed.parked(begun)
+        number = await record_intent(journal, as_json, meant, action.versions, attachments)
+        draft = overlay(wanted, resumed.values)
+        changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
+        with self._recording("", changes):
+            made, file = await self._made(asset, draft, action, journal)
+        try:
+            if not resumed.patch.empty:  # the source changed between a crash and this run
+                await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
+            versions = () if FILE in resumed.values else action.versions[1:]
+            file = await self._files.add_versions(made, versions, asset, draft, journal) if versions else file
+            sent = await self._files.attach(made, attachments, asset, journal)
+        except NotFound:
+            await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
+            raise
+        link = replace(
+            self._link(asset, as_json, made, action.versions, file),
+            attachments=_keys(attachments),
+            attached=sent,
+            relations=_pairs(relations),
+            kept={**await self._created_before(item, action, meant, journal), **resumed.values},
+        )
+        if FILE in resumed.values:
+            link = replace(link, digests={}, size=None)
+        bulk = DeferredWrites(draft.placements, relations=relations)
+        return self._completed("created", item, link, bulk, resumed.losses, digest=digest)
+
+    async def _created_before(
+        self, item: DraftedAsset, action: Create, meant: Sequence[Json], journal: StoredJournal
+    ) -> dict[str, Json]:
+        """What an earlier attempt gave a new asset and no call changes since."""
+        if not meant:
+            return {}
+        later = [await journal.get(journal_names.version(key)) for key in _keys(action.versions[1:])[-1:]]
+        begun = replace(self._link(item.asset, meant[0], AssetId(""), action.versions), draft=meant[0])
+        return fixed_values(begun, item.drafted.draft, self.context.target_schema, replaced=None in later)
+
+    async def _resumed(
+        self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
+    ) -> Settlement:
+        """What an earlier attempt left to do, beyond the create itself."""
+        draft = item.drafted.draft
+        prefix = journal_names.inside(journal_names.CREATE)
+        inner, entered = NamespacedJournal(journal, prefix), await journal.has_entries(prefix)
+        attempt = Attempt(journal, item.work.begun)
+        return await ResumedCreate(self.context, meant, attempt, inner, entered).settlement(item.asset, draft, begun)
+
+    async def _made(
+        self, asset: Asset, draft: Draft, action: Create, journal: Journal
+    ) -> tuple[AssetId, FileRef | None]:
+        """The asset at the target, created once, with its first version, and that as it was sent, if this attempt sent
+        it."""
+        target, sent = self.context.target, None
+
+        async def create() -> Json:
+            nonlocal sent
+            first = action.versions[0] if action.versions else None
+            scoped = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
+            if first is None:
+                return await target.create(draft, None, scoped)
+            link = await self.context.pulls.link(first) if len(action.versions) == 1 else None
+            async with self._files.contents(first, draft, asset.file, link) as content:
+                made = await target.create(draft, content, scoped)
+                sent = as_uploaded(content)
+            if isinstance(content, LinkedContent):
+                self.context.pulls.note(first, opened=content.is_open)
+            return made
+
+        return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True)), sent
+
+    async def _update(
+        self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None
+    ) -> Outcome:
+        asset, drafted, link = item.asset, item.drafted, item.link
+        if link is None:
+            raise ContractBroken("an update without a link", asset=asset.id)
+        journal, known = self.context.store.journal(item.work, self.context.run.id), AssetId(link.target)
+        settlement = repair.settlement if repair is not None else await self._settled(item, link, action, meant)
+        if settlement.open:
+            return await self._parked(item, link, settlement)
+        patch = action.patch if repair is not None else settlement.patch
+        versions = () if FILE in settlement.values else action.versions
+        paths = repair.paths if repair is not None else ()
+        digest = await self.context.agree(item.work, digest_of_update(action, patch, versions, paths))
+        as_json = draft_to_json(drafted.draft)
+        number = await record_intent(journal, as_json, meant, versions, action.attachments)
+        if repair is not None and repair.paths:
+            await self._repair(known, patch, repair, journal)
+        elif not patch.empty:
+            await self._apply(known, patch, link.draft, number, journal)
+        again = self.context.run.id if repair is not None else None
+        named = await self._named(drafted.draft, settlement, journal) if versions and repair is None else drafted.draft
+        kept = drafted.draft.placements & draft_from_json(link.draft).placements
+        file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
+        if action.versions:
+            bare = not link.versions
+            file = await self._files.add_versions(known, versions, asset, named, journal, again, kept, bare=bare)
+        await self._files.detach(known, action.removals.attachments, journal)
+        sent = await self._files.attach(known, action.attachments, asset, journal, again)
+        link = action.removals.applied(link)
+        written = frozenset(_keys((*versions, *action.attachments)))
+        fresh = replace(
+            self._link(asset, as_json, known, action.versions, file),
+            versions=(*link.versions, *_keys(action.versions)),
+            attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
+            attached={**link.attached, **sent},
+            relations=with_relations(link.relations, _pairs(action.relations)),
+            made_at=self._made_at(link, bool(versions or action.attachments)),
+            proofs={key: proof for key, proof in link.proofs.items() if key not in written},
+            kept=self._kept(asset, drafted.draft, link, settlement, replaced=bool(versions)),
+        )
+        if FILE in settlement.values:
+            fresh = replace(fresh, digests=link.digests, size=link.size)
+        unrelated = action.removals.relations
+        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, action.relations, unrelated)
+        losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
+        added = versions or action.attachments or action.relations
+        nothing = patch.empty and action.removals.gone.empty and not (added or action.losses)
+        outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses, digest=digest)
+        return replace(outcome, message=changes_of(action, patch, versions))
+
+    def _kept(
+        self, asset: Asset, draft: Draft, link: LinkRow, settlement: Settlement, *, replaced: bool
+    ) -> dict[str, Json]:
+        """What the target has instead of the draft: after conflicts, and because no call changes it; and the versions
+        that it does not get."""
+        schema = self.context.target_schema
+        held = kept_values(link, draft, asset.file)
+        held = {path: held[path] for path in held.keys() - fixed_among(held, schema)}
+        stands = fixed_values(link, draft, schema, replaced=replaced)
+        missing = not_carried(kept_versions(asset, schema.capabilities, self.context.policy), link)
+        return {**held, **stands, **settlement.values, **({VERSIONS: list(missing)} if missing else {})}
+
+    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
+        """The update of a repair; once per run, because the next one may find more. What it restores is recorded
+        before: an attempt after a crash finds only the rest."""
+
+        async def call() -> Json:
+            if not patch.empty:
+                await self.context.target.update(known, patch)
+            return repair.detail
+
+        run, number = self.context.run.id, 1
+        while await journal.get(journal_names.restoring(run, number)) not in (None, repair.detail):
+            number += 1
+        changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
+        with self._recording(known, changes):
+            await note_fact(journal, journal_names.restoring(run, number), repair.detail)
+        with self._recording(known, changes):
+            await journal.run(journal_names.repair(run), call, idempotent=True)
+
+    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
+        """One update. before: the draft last written; number: the number of this draft among those of the asset."""
+        update = self.context.target.update
+        with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
+            await journal.run(journal_names.update(number), lambda: completed(update(known, patch)), idempotent=True)
+
+    def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
+        return recording(WriteRecord(target, changes))
+
+    async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
+        """The draft with the file name that stands at the target: new versions bring their own, after which nothing
+        shows what it was."""
+        known = await journal.get(journal_names.FILENAME)
+        if settlement.filename and known is None:
+            known = await note_fact(journal, journal_names.FILENAME, settlement.filename)
+        return replace(draft, filename=known) if known else draft
+
+    async def _settled(self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json]) -> Settlement:
+        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote."""
+        context, asset, journal = self.context, item.asset, self.context.store.journal(item.work, self.context.run.id)
+        if not may_overwrite(action.patch, bool(action.versions), context.target_schema):
+            return Settlement(action.patch)
+        actual = await context.target.fetch(AssetId(link.target))
+        actual = context.counterparts.as_known(actual, context.target_schema, item.drafted.draft)
+        if item.restores:  # a plan still finds it in the trash
+            actual = replace(actual, status=link.draft["status"], substatus="")
+        elif actual.status == TRASH:
+            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        files = Files(link, asset.file, bool(action.versions), asset.versions, begun=item.work.begun)
+        compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
+        return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
+
+    def _link(
+        self, asset: Asset, meant: Json, made: AssetId, versions: tuple[FileRef, ...], sent: FileRef | None = None
+    ) -> LinkRow:
+        """As it will be settled; see `_completed`. meant: the draft as JSON; sent: the current file as it was sent,
+        which counts where the source reports no size or no digest."""
+        current = asset.file if sent is None or asset.file is None else as_sent(asset.file, sent)
+        return LinkRow(
+            source=asset.id,
+            target=made,
+            draft_fingerprint=digest_of(meant),
+            filename=meant["filename"],
+            evidence="V1",
+            digests=dict(current.digests) if current else {},
+            size=current.size if current else None,
+            versions=_keys(versions),
+            draft=meant,
+            made_at=self._now(),
+        )
+
+    def _made_at(self, link: LinkRow, uploaded: bool) -> datetime | None:
+        """When a file was uploaded to an asset that exists, if the service may still delete it."""
+        return self._now() if uploaded and self.context.target.limits.dedup_window else link.made_at
+
+    def _now(self) -> datetime | None:
+        """When a file was uploaded, if it is open whether it stays."""
+        return self.context.clock.now() if self.context.target.limits.probation else None
+
+    def _completed(
+        self,
+        action: str,
+        item: DraftedAsset,
+        link: LinkRow | None,
+        bulk: DeferredWrites = NOTHING,
+        losses: tuple[Loss, ...] = (),
+        *,
+        digest: str = "",
+    ) -> Outcome:
+        asset, drafted = item.asset, item.drafted
+        if link is None:
+            raise ContractBroken("nothing to settle", asset=item.work.asset)
+        target, capabilities = AssetId(link.target), self.context.target.capabilities
+        rows = [(p, target, True) for p in sorted(bulk.placed, key=str)] + [(p, target, False) for p in bulk.unplaced]
+        rows = [row for row in rows if capabilities.membership(row[0].kind) is MembershipWrite.IN_BULK]
+        lost = (*drafted.losses, *losses)
+        return Outcome(
+            action=action,
+            losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in lost],
+            account=account_of(self.context, asset, drafted, lost, link.kept),
+            link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
+            placements=tuple(rows),
+            relations=(
+                *((relation.kind, relation.target, False) for relation in sorted(bulk.unrelated, key=str)),
+                *((relation.kind, relation.target, True) for relation in sorted(bulk.relations, key=str)),
+            ),
+            evidence=link.weakest,
+            digest=digest,
+        )
+
+
+def _keys(files: Iterable[FileRef]) -> tuple[str, ...]:
+    return tuple(version_key(file) for file in files)
+
+
+def _pairs(relations: Iterable[Relation]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((relation.kind, str(relation.target)) for relation in relations))

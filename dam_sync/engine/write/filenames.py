@@ -1,0 +1,117 @@
+"""File names of a target where an upload under an existing name does not create a new asset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import chain
+
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.guards.lost_state import is_marked, known_marks, refuse_marks, whole
+from dam_sync.model.asset import Asset, Draft, Entry
+from dam_sync.model.capabilities import Feature
+from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.model.naming import parted
+from dam_sync.model.service import TRASH, Window
+from dam_sync.model.values import instant_text, parse_instant
+from dam_sync.store.note_keys import MARKS_KNOWN, NAMES_KNOWN
+from dam_sync.store.rows import AT_TARGET
+
+MOST_NAMES = 10  # tried for one asset: after each rollback, one more of them is in the trash
+_SLACK = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class FilenameAllocator:
+    """Gives drafts unique file names."""
+
+    context: RunContext
+    fresh: bool = False  # whether this process has listed the target
+
+    async def load(self) -> None:
+        """Load the names of a target not listed yet. The same listing shows whether there are assets of ours that
+        a state without links does not know: raises SafetyStop if so (see `guards.lost_state`)."""
+        if self._decide and not await self.context.store.get_meta(NAMES_KNOWN):
+            await self._look(None)
+
+    async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
+        """The draft with a unique name; `new`: it will be created. Raises Conflict if no name is free."""
+        if not self._decide:
+            return draft
+        if new and not self.fresh:
+            await self._look(await self._known_until())
+        others = names_beside(draft.filename, marker, self.context.target.limits.filename)
+        for name in chain((draft.filename,), others):
+            if await self._reserved(name.casefold(), asset.id):
+                return draft if name == draft.filename else replace(draft, filename=name)
+        raise Conflict(
+            f"the target already has files called “{draft.filename}” and so on up to “{name}”",
+            asset=asset.id,
+            hint="assets in the trash of the target keep their names: delete those of earlier runs there permanently, "
+            "or map `asset.filename` to something unique",
+        )
+
+    async def _reserved(self, folded: str, asset: str) -> bool:
+        """First in the state of this job, which others ask whether it still has the name."""
+        taken = await self.context.store.reserve_name(folded, asset)
+        return taken is None and await self.context.shared.reserve_name(folded, asset)
+
+    @property
+    def _decide(self) -> bool:
+        return not self.context.target.capabilities.writes(Feature.SAME_NAMES)
+
+    async def _known_until(self) -> datetime | None:
+        """None: list everything."""
+        noted = await self.context.store.get_meta(NAMES_KNOWN)
+        return parse_instant(noted) - self.context.target.limits.lag - _SLACK if isinstance(noted, str) else None
+
+    async def _look(self, since: datetime | None) -> None:
+        """Store the names of all assets, or of those added since then."""
+        context, marked = self.context, 0
+        until = context.clock.now() + context.target_account.clock_skew
+        blank = not (await context.store.get_meta(MARKS_KNOWN) or await context.store.link_count())
+        async for shard in context.target.shards(Window(since=since)):
+            async for batch in context.target.crawl(shard, None):
+                assets = await self._of(batch.entries)
+                await context.store.take_names([(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets])
+                marked += sum(is_ours(context, one) for one in assets)
+        if blank:
+            await refuse_marks(context, marked)
+            await known_marks(context.store, until)
+            context.target_looked_through = True
+        await context.store.set_meta(NAMES_KNOWN, instant_text(until))
+        self.fresh = True
+
+    async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
+        """The records of these; one listed by id only is fetched, unless it is gone. An asset in the
+        trash keeps its name as well."""
+        found: list[Asset] = []
+        for entry in entries:
+            asset = entry.asset
+            if asset is None:
+                with suppress(Rejected):
+                    asset = await whole(self.context.target, entry)
+            if asset is not None:
+                found.append(asset)
+        return found
+
+
+def is_ours(context: RunContext, asset: Asset) -> bool:
+    """Whether an existing asset of the target carries the marker of an asset of this source."""
+    field = context.crosswalk.marker
+    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_account.tenant)
+
+
+def names_beside(name: str, marker: str, most: int) -> Iterator[str]:
+    """The names that an asset may get where its own is taken, in this order: `sea_MARKER.jpg`, `sea_MARKER-2.jpg` …"""
+    for suffix in (marker, *(f"{marker}-{number}" for number in range(2, MOST_NAMES))):
+        yield with_suffix(name, suffix, most)
+
+
+def with_suffix(name: str, suffix: str, most: int) -> str:
+    """`sea.jpg` as `sea_SUFFIX.jpg`, truncated before the suffix to fit."""
+    stem, extension = parted(name)
+    tail = f"_{suffix}" + (f".{extension}" if extension else "")
+    return stem[: max(1, most - len(tail))] + tail

@@ -1,0 +1,138 @@
+"""Writes the files of an asset that exists at the target: versions and attachments, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from itertools import takewhile
+
+from dam_sync.engine.compare.file_keys import sent_file, version_key
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Placement
+from dam_sync.model.capabilities import Feature, MembershipWrite
+from dam_sync.model.journal import NamespacedJournal, note_fact
+from dam_sync.model.ports import Content, Journal
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, current_record, recording
+
+DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes into the ledger
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriter:
+    """Writes files of one context."""
+
+    context: RunContext
+
+    async def add_versions(
+        self,
+        made: AssetId,
+        versions: tuple[FileRef, ...],
+        asset: Asset,
+        draft: Draft,
+        journal: Journal,
+        again: int | None = None,
+        places: frozenset[Placement] = frozenset(),
+        *,
+        bare: bool = False,
+    ) -> FileRef | None:
+        """Add each version once; returns the last file as it was sent, if this attempt sent it. places: where the asset
+        was before, so that the last version takes the place of the one before. bare: the asset was made without a
+        file, and none was sent since."""
+        sent, target = None, self.context.target
+        for file in versions:
+            name = journal_names.version(version_key(file), again)
+
+            async def add(file: FileRef = file, name: str = name) -> Json:
+                nonlocal sent
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await _note_equal(scoped, equal_before(file, asset.versions))
+                async with self.contents(file, draft, asset.file) as content:
+                    write = target.give_first_file if bare and file == versions[0] else target.replace
+                    await write(made, content, scoped)
+                    sent = as_uploaded(content)
+                if file == versions[-1]:
+                    await self._carry_memberships(made, places)
+                return True
+
+            sent = None
+            with recording(WriteRecord(made, {"version": [None, file.name]})):
+                await journal.run(name, add, idempotent=True)
+        return sent
+
+    async def _carry_memberships(self, known: AssetId, places: frozenset[Placement]) -> None:
+        """Containers that are filled in bulk may list versions; new assets are placed with their last one."""
+        target = self.context.target
+        bulk = (p for p in places if target.capabilities.membership(p.kind) is MembershipWrite.IN_BULK and p.id)
+        if containers := sorted(bulk, key=str):
+            await target.carry_memberships(known, containers)
+
+    async def attach(
+        self, made: AssetId, files: Sequence[FileRef], asset: Asset, journal: Journal, again: int | None = None
+    ) -> dict[str, Json]:
+        """What was sent, by key."""
+        sent: dict[str, Json] = {}
+        for number, file in enumerate(files):
+            name = journal_names.attachment(version_key(file), again)
+            there = [one for one in asset.attachments if one not in files[number:]]
+            equal = sum(bool(one.has_bytes_of(file)) and one.name == file.name for one in there)
+
+            async def attach(file: FileRef = file, name: str = name, equal: int = equal) -> Json:
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await _note_equal(scoped, equal)
+                async with self.context.contents(file, file.name) as content:
+                    await self.context.target.attach(made, content, scoped)
+                    as_uploaded(content)
+                    return {"name": content.name, "size": content.size, "digests": dict(content.digests)}
+
+            with recording(WriteRecord(made, {"attachment": [None, file.name]})):
+                result = await journal.run(name, attach, idempotent=True)
+            if isinstance(result, dict):  # a state of an older release has `true`
+                sent[version_key(file)] = result
+        return sent
+
+    async def detach(self, known: AssetId, gone: Mapping[str, Json], journal: Journal) -> None:
+        """Remove attachments, by key as they were sent. Each is recorded before, because it may be at the source again
+        when this attempt is repeated."""
+        for key, sent in gone.items():
+            name = journal_names.removed_attachment(key)
+
+            async def detach(sent: Json = sent, name: str = name) -> Json:
+                scoped = NamespacedJournal(journal, journal_names.inside(name))
+                await self.context.target.detach(known, sent_file(sent), scoped)
+                return True
+
+            await note_fact(journal, journal_names.detaching(key), sent)
+            with recording(WriteRecord(known, {"attachment": [sent["name"], None]})):
+                await journal.run(name, detach, idempotent=True)
+
+    def contents(
+        self, file: FileRef, draft: Draft, current: FileRef | None, link: FileLink | None = None
+    ) -> AbstractAsyncContextManager[Content]:
+        """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
+        mapped = file is current or not self.context.target.capabilities.writes(Feature.SAME_NAMES)
+        return self.context.contents(file, draft.filename if mapped else file.name or draft.filename, link)
+
+
+async def _note_equal(journal: Journal, number: int) -> None:
+    """Files that equal this one tell nothing about whether it arrived."""
+    if number:
+        await note_fact(journal, journal_names.EQUAL_BEFORE, number)
+
+
+def equal_before(file: FileRef, versions: Sequence[FileRef]) -> int:
+    """How many versions right before this one have the same bytes."""
+    number = versions.index(file) if file in versions else 0
+    return sum(1 for _ in takewhile(file.has_bytes_of, reversed(versions[:number])))
+
+
+def as_uploaded(content: Content) -> FileRef:
+    """The file as it was sent; recorded for the ledger."""
+    record = current_record()
+    if record is not None:
+        record.size = content.size
+        algorithm = next((name for name in DIGESTS if name in content.digests), "")
+        record.digest = f"{algorithm}:{content.digests[algorithm]}" if algorithm else ""
+    return FileRef("", content.name, content.size, digests=dict(content.digests))

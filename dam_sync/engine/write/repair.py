@@ -1,0 +1,257 @@
+"""`run --repair`: restores what somebody changed at the target to what the draft says, if the policy allows it.
+
+Each linked asset is read at the target. Additions of others stay (unless `extras: fail`); a field that changed on both
+sides is a conflict; what would make an asset visible that somebody hid or restricted by hand is left unless the
+job accepts it. Assets that are gone are not created again: see `guards.missing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dam_sync.engine.compare.differences import date_differs, with_unsure
+from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, version_key
+from dam_sync.engine.compare.files import FilePair, pair_files
+from dam_sync.engine.context.audiences import defaults_of, with_everybody
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.conflicts import Settlement
+from dam_sync.engine.decide.repair_patch import DATES, RepairPatch, repaired_paths
+from dam_sync.engine.decide.three_way import Files, kept_values, overlay
+from dam_sync.engine.decide.update import fresh_versions, kept_versions, merge_patches, possible
+from dam_sync.engine.guards.exposure import seen_though_closed
+from dam_sync.engine.read.members import TARGET, UNSURE
+from dam_sync.engine.read.relations import lacking_relations
+from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.codec import draft_from_json, rights_to_json
+from dam_sync.model.conflict import FIELDS, FILE
+from dam_sync.model.errors import NotFound
+from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
+from dam_sync.model.link import LinkRow
+from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.service import TRASH
+from dam_sync.model.values import Json, value_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The repair of one asset. link: as if only what is actually at the target had been written; before: what the
+    target has where the patch changes it; settlement: of what changed at both services; paths: what the repair
+    restores, beyond what changed at the source; losses: what it cannot or may not."""
+
+    patch: Patch
+    link: LinkRow
+    before: Json
+    settlement: Settlement
+    paths: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def detail(self) -> Json:
+        """For the ledger."""
+        return {"repaired": list(self.paths)}
+
+
+def repaired_of(operation: str, detail: Json) -> Sequence[str]:
+    """The parts that a ledger row says were repaired; none for other writes. Several rows of an asset may name the same
+    part."""
+    return detail["repaired"] if journal_names.is_repair(operation) else ()
+
+
+@dataclass(slots=True)
+class _Lost:
+    """What a link lists but the target no longer has, by key, and what cannot be restored."""
+
+    versions: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Visible:
+    """What decides who sees an asset of the target, in the form of a draft. hidden: it has no release date, without
+    which nobody sees an asset of this service."""
+
+    draft: Draft
+    hidden: bool
+
+    def after(self, patch: Patch) -> Draft:
+        """The same once the patch is written. A date that the patch neither has nor clears stays."""
+        now = self.draft
+        written = patch.rights or now.rights
+        stays = {DATES[name] for name in DATES.keys() - patch.cleared if getattr(written, DATES[name]) is None}
+        rights = replace(written, **{name: getattr(now.rights, name) for name in stays})
+        closed = now.closed or (self.hidden and rights.release_at is None)
+        return replace(now, status=patch.status or now.status, rights=rights, closed=closed)
+
+
+@dataclass(frozen=True, slots=True)
+class Repairer:
+    """Compares assets with what the target actually has; writes nothing."""
+
+    context: RunContext
+
+    async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json], attempt: Attempt) -> Repair:
+        """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
+        target. Raises NotFound."""
+        there, before = await self._actual(link, draft), [link.draft, *meant]
+        opened = bool(seen_though_closed(self.context, draft, there))
+        actual = with_everybody(self.context, there, draft_from_json(link.draft), draft)
+        base = merge_patches(before, draft)
+        fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
+        files = Files(link, asset.file, fresh, asset.versions, begun=attempt.begun)
+        compared = three_way_of(self.context, draft, base, before, actual, files)
+        settlement = await Settler(self.context).settlement(compared, asset, attempt)
+        if settlement.open:
+            return Repair(Patch(), link, None, settlement)
+        kept = self._still_there(kept_values(link, draft, asset.file), actual)
+        draft = overlay(draft, {**kept, **settlement.values})
+        if asset.file is None:  # some services report a name although there is no file
+            draft = replace(draft, filename=base.filename or "")
+        patch, fixed = possible(self._patch(asset, draft, before, actual), self.context.target_schema, draft.profile)
+        if opened and patch.closed is None:  # it was made visible at the target
+            patch = replace(patch, closed=True)
+        hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
+        now = _Visible(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
+        patch, losses = self._without_reopening(now, patch, settlement.patch)
+        lost = self._lost_files(asset, actual, link)
+        relations = await lacking_relations(self.context, asset, actual, link)
+        lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
+        seen = replace(
+            link,
+            versions=tuple(key for key in link.versions if key not in lost.versions),
+            attachments=tuple(key for key in link.attachments if key not in lost.attachments),
+            relations=tuple(pair for pair in link.relations if pair not in lacking),
+        )
+        parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
+        paths = repaired_paths(patch, base, settlement.patch, actual.rights)
+        paths += [part for part, some in parts if some]
+        return Repair(patch, seen, _before(actual, patch), settlement, tuple(paths), (*fixed, *losses, *lost.losses))
+
+    def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
+        """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
+        it is now: others may have renamed or removed these."""
+        schema, found = self.context.target_schema, dict(kept)
+        for path, value in kept.items():
+            key = path.removeprefix(FIELDS) if path.startswith(FIELDS) else ""
+            vocabulary = schema.fields[key].vocabulary if key in schema.fields else ""
+            if vocabulary:
+                now = value_to_json(actual.fields[key]) if key in actual.fields else None
+                lost = _term_ids(value) - _term_ids(now)
+                if not all(self.context.counterparts.has_term(vocabulary, one) for one in lost):
+                    found[path] = now
+        return found
+
+    async def _actual(self, link: LinkRow, draft: Draft) -> Asset:
+        target = self.context.target
+        actual = await target.fetch(AssetId(link.target))
+        if actual.status == TRASH:
+            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        if Operation.MEMBERS in target.capabilities:
+            key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
+            members = await self.context.store.members_of([key, unsure])
+            wanted = draft.placements | draft_from_json(link.draft).placements
+            actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
+            actual = with_unsure(actual, wanted, members.get(unsure, frozenset()), self.context.target_schema)
+        return self.context.counterparts.as_known(actual, self.context.target_schema)
+
+    def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
+        context = self.context
+        named = draft if asset.file is not None else replace(draft, filename="")
+        return RepairPatch(
+            draft=named,
+            states=states,
+            actual=actual,
+            schema=context.target_schema,
+            limits=context.target.limits,
+            scope=scope_of(context.crosswalk),
+            defaults=defaults_of(context, draft),
+            keep=context.policy.extras != "fail",
+        ).patch()
+
+    def _without_reopening(self, now: _Visible, patch: Patch, update: Patch) -> tuple[Patch, list[Loss]]:
+        """A repair does not reopen what was hidden or restricted by hand, unless the job accepts it. Status and rights
+        are then those that the update of a normal run leaves, with the dates that show the asset for less time."""
+        if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
+            return patch, []
+        left, then = now.after(update), now.after(patch)
+        if not self._shows_more(left, then):
+            return patch, []
+        rule = ExposureRule.REOPENED
+        if self.context.policy.exposure.accepts(rule, Purpose.REPAIR):
+            return patch, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.ACCEPTED)))]
+        rights = self._with_closing_dates(left, then)
+        cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
+        kept = replace(patch, status=update.status, rights=rights, cleared=cleared)
+        if rights == now.draft.rights:
+            kept = replace(kept, rights=None, cleared=frozenset())
+        return kept, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.LEFT_CLOSED)))]
+
+    def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
+        """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""
+        target = self.context.target
+        if target.audience(left).hidden:
+            return left.rights
+        for name in DATES.values():
+            date = getattr(then.rights, name)
+            trial = replace(left, rights=replace(left.rights, **{name: date}))
+            moved = date_differs(date, getattr(left.rights, name), target.limits.precision)
+            if moved and not self._shows_more(left, trial):
+                left = trial
+        return left.rights
+
+    def _shows_more(self, now: Draft, then: Draft) -> bool:
+        target = self.context.target
+        return is_wider(
+            target.audience(now), target.audience(then), self.context.time.earliest(), target.limits.precision
+        )
+
+    def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
+        """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
+        able = self.context.target.capabilities
+        kept = kept_versions(asset, able, self.context.policy)
+        files, lost = pair_files(asset, actual, kept, link), _Lost()
+        wrong = [(pair.part, pair.key) for pair in files.pairs if _differs(pair, link)]
+        wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
+        for part, key in wrong:
+            if part == ATTACHMENTS and Operation.ATTACH in able:
+                lost.attachments.append(key)
+            elif part == FILE and Operation.REPLACE in able and key in link.versions:
+                lost.versions.append(key)
+            elif part != FILE or key in link.versions:
+                lost.losses.append(Loss(part, LossRule.NOT_REPAIRED, WHY[part]))
+        return lost
+
+
+WHY: Mapping[str, str] = {
+    FILE: "the target does not accept new file versions",
+    VERSIONS: "an older version cannot be restored before newer ones",
+    ATTACHMENTS: "the target does not accept attachments",
+}
+
+
+def _before(actual: Asset, patch: Patch) -> Json:
+    """The parts of the asset that a patch changes, in the form of a draft."""
+    fields = {key: value_to_json(actual.fields[key]) for key in patch.fields if key in actual.fields}
+    rights = rights_to_json(actual.rights)
+    return {"fields": fields, "filename": actual.filename, "status": actual.status, "rights": rights}
+
+
+def _term_ids(value: Json) -> set[str]:
+    rows = value if isinstance(value, list) else [value]
+    return {str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")}
+
+
+def _is_current(part: str, ours: FileRef, actual: Asset) -> bool:
+    """Whether an older version of the source is the current file of the target: newer ones are still to come."""
+    return part == VERSIONS and actual.file is not None and ours.agrees(actual.file)
+
+
+def _differs(pair: FilePair, link: LinkRow) -> bool:
+    """Whether the target has another file, by what both services report and what was sent, or by what a verification
+    found."""
+    return not pair.agrees or link.proofs.get(pair.key) == "V0"

@@ -1,0 +1,177 @@
+"""Creates that an earlier attempt began: what others changed of such an asset since is a conflict, and not written
+over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from dam_sync.engine.compare.differences import date_is_extra, is_arrival
+from dam_sync.engine.compare.facts import spellings
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.conflicts import Settlement
+from dam_sync.engine.decide.three_way import Files, overlay
+from dam_sync.engine.decide.update import merge_patches, possible
+from dam_sync.engine.read.intents import files_sent
+from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
+from dam_sync.model import journal_names
+from dam_sync.model.asset import Asset, AssetId, Draft, Patch
+from dam_sync.model.capabilities import Operation
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.conflict import FIELDS, RIGHTS, Take
+from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.link import LinkRow
+from dam_sync.model.parking import ParkReason
+from dam_sync.model.ports import Journal
+from dam_sync.model.service import TRASH
+from dam_sync.model.unicode_forms import nfc
+from dam_sync.model.values import Json, Localized, Value
+
+TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{ParkReason.STILL_IN_TRASH}" --retry`'
+
+OTHER_FILE_HINT = (
+    "keep their file elsewhere and delete that asset permanently, to have it created again; then "
+    f'`errors JOB --cause "{ParkReason.CHANGED_AT_TARGET}" --retry`'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedCreate:
+    """The create of one asset. meant: drafts that earlier attempts may have written in part; inner: the journal of the
+    create itself; entered: whether it has an entry, without which nothing was created."""
+
+    context: RunContext
+    meant: Sequence[Json]
+    attempt: Attempt
+    inner: Journal
+    entered: bool
+
+    async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> Settlement:
+        """What to do about what others changed, and what is left to write once the asset is created, with what no call
+        changes of it as losses. An asset that is hidden is not compared. link: of the asset as it will be. Raises
+        NotFound for one that others moved to the trash. Costs a search and a read of the target."""
+        made = await self.attempt.journal.get(journal_names.CREATE)
+        actual = await self._begun(asset.id, str(made or ""), draft)
+        if actual is None:
+            return self._left(draft, Settlement(Patch()))
+        if made is None:
+            self._refuse_other_file(asset, actual)
+        before = list(reversed(self.meant))
+        if made is not None:
+            patch, losses = possible(merge_patches(before, draft), self.context.target_schema, draft.profile)
+        else:  # any of it may be missing, and it may be in a place of its own until it is complete
+            staging = self.context.target_schema.status_staging.get(draft.status.casefold(), frozenset())
+            stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
+            before += [draft_to_json(each) for each in stages]
+            patch = merge_patches(before, draft)
+            actual = without_file_names(self._outside_of_staging(actual))
+        fresh = await self._has_more_versions(link)
+        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, begun=True)
+        compared = three_way_of(self.context, draft, patch, before, actual, files)
+        found = await Settler(self.context).settlement(compared, asset, self.attempt)
+        return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+
+    def _outside_of_staging(self, actual: Asset) -> Asset:
+        """The asset without the containers and the groups that it has only until it is complete."""
+        schema, rights = self.context.target_schema, actual.rights
+        if rights.groups <= schema.group_staging:
+            rights = replace(rights, groups=frozenset())
+        return replace(actual, placements=actual.placements - schema.container_staging, rights=rights)
+
+    def _refuse_other_file(self, asset: Asset, actual: Asset) -> None:
+        """Raises Conflict if both sides have another file than the attempts sent: the create would replace that of the
+        target."""
+        sent, theirs = files_sent(self.meant), actual.file
+        ours = (*sent, *asset.versions)
+        if not sent or theirs is None or any(each.agrees(theirs) for each in ours):
+            return
+        if not all(any(each.agrees(file) for each in sent) for file in asset.versions):
+            text = f"its create was begun, and the file of {actual.id} was changed at the target and at the source"
+            raise Conflict(text, asset=asset.id, code=ParkReason.CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
+
+    async def _has_more_versions(self, link: LinkRow) -> bool:
+        """Whether versions are still to be added to the first file."""
+        steps = [await self.attempt.journal.get(journal_names.version(key)) for key in link.versions[1:]]
+        return None in steps
+
+    def _left(self, draft: Draft, found: Settlement) -> Settlement:
+        """With everything in the draft that differs from earlier ones, and what stands though others changed it: the
+        create itself may have written that before."""
+        changed = _with_settled(merge_patches(self.meant, overlay(draft, found.values)), found)
+        patch, losses = possible(changed, self.context.target_schema, draft.profile)
+        return replace(found, patch=patch, before=(*found.before, *losses))
+
+    async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:
+        """The asset at the target; None if there is none, or it is hidden whatever others did. Raises NotFound."""
+        target = self.context.target
+        if draft.closed or any(state.get("closed") for state in self.meant):
+            return None
+        if not made and self.entered and draft.marker is not None and Operation.FIND in target.capabilities:
+            made = await target.find_partial(draft.marker, self.inner) or ""
+        if not made:
+            return None
+        try:
+            actual = await target.fetch(AssetId(made))
+        except NotFound:
+            return None
+        if actual.status != TRASH:
+            known, schema = self.context.counterparts, self.context.target_schema
+            return without_arrival(known.as_known(actual, schema, draft))
+        marker = draft.marker  # taken from a partial create that a run trashes
+        marked = marker is not None and actual.fields.get(marker.field) == marker.value
+        if marked and not await self._was_trashed(asset, made):
+            text = f"its create was begun, and {made} is in the trash of the target"
+            raise NotFound(text, asset=asset, code=ParkReason.STILL_IN_TRASH, hint=TRASHED_HINT)
+        return None
+
+    async def _was_trashed(self, asset: AssetId, made: str) -> bool:
+        """Whether a run trashed this asset of the target, or undid its create."""
+        rows = (await self.context.store.story(asset)).ledger
+        return any(row.target == made and row.changes.get("trash") == [False, True] for row in rows)
+
+
+def without_arrival(actual: Asset) -> Asset:
+    """The asset without dates that the service itself gave it on arrival."""
+    fields = {key: value for key, value in actual.fields.items() if not _is_arrival(value, actual)}
+    rights = actual.rights
+    if not date_is_extra("release", None, actual):
+        rights = replace(rights, release_at=None)
+    return replace(actual, fields=fields, rights=rights)
+
+
+def without_file_names(actual: Asset) -> Asset:
+    """The asset without texts that are the name of its file, in any language: a service may give it that as a title,
+    which stands until ours is written."""
+    names = {*spellings(actual.filename), *spellings(actual.file.name if actual.file else "")}
+    fields = {key: _other_than(value, names) for key, value in actual.fields.items()}
+    return replace(actual, fields={key: value for key, value in fields.items() if value is not None})
+
+
+def _other_than(value: Value, names: Set[str]) -> Value | None:
+    """A text that is none of these names; any other value as it is."""
+    match value:
+        case str():
+            return None if nfc(value) in names else value
+        case Localized(texts):
+            left = {each: text for each, text in texts.items() if nfc(text) not in names}
+            return Localized(left) if left else None
+    return value
+
+
+def _is_arrival(value: Value, actual: Asset) -> bool:
+    return isinstance(value, datetime) and is_arrival(value, actual)
+
+
+def _with_settled(changed: Patch, found: Settlement) -> Patch:
+    """A patch with the values of the source that stand after conflicts."""
+    paths = {one.conflict.path for one in found.settled if one.take is Take.SOURCE}
+    fields = {key: value for key, value in found.patch.fields.items() if f"{FIELDS}{key}" in paths}
+    rights = changed.rights or (found.patch.rights if paths & RIGHTS else None)
+    return replace(
+        changed,
+        fields={**fields, **changed.fields},
+        filename=changed.filename or (found.patch.filename if "filename" in paths else None),
+        rights=rights,
+        cleared=changed.cleared | (found.patch.cleared if rights is not None else frozenset()),
+    )
