@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from dam_sync.model.asset import Asset, FileRef, Relation, digest_of
-from dam_sync.model.capabilities import Operation
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.link import LEFT, LinkRow
+from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json, instant_text
 
@@ -135,3 +136,10 @@ def fresh_relations(asset: Asset, link: LinkRow | None, target: Schema) -> froze
     known = frozenset(link.relations) if link else frozenset()
     held = (each for each in asset.relations if target.relation_kinds is None or each.kind in target.relation_kinds)
     return frozenset(each for each in held if (each.kind, each.target) not in known)
+
+
+def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
+    """The versions to move: all if policy and target allow it, otherwise the current one."""
+    if policy.versions == "all" and Operation.REPLACE in capabilities:
+        return asset.versions
+    return asset.versions[-1:]

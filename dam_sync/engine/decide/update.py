@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, version_key
+from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_versions, version_key
 from dam_sync.engine.decide.removals import Removals, removals
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
@@ -170,13 +170,6 @@ def _has(target: Schema, key: str, profile: str) -> bool:
     known = target.fields.get(key)
     types = frozenset(kind.name for kind in target.types if kind.profile == profile)
     return known is not None and (not known.types or not types or bool(known.types & types))
-
-
-def kept_versions(asset: Asset, capabilities: Capabilities, policy: Policy) -> tuple[FileRef, ...]:
-    """The versions to move: all if policy and target allow it, otherwise the current one."""
-    if policy.versions == "all" and Operation.REPLACE in capabilities:
-        return asset.versions
-    return asset.versions[-1:]
 
 
 def patch_between(before: Json, draft: Draft) -> Patch:

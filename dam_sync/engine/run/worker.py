@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare.file_keys import version_key
+from dam_sync.engine.compare.file_keys import kept_versions, version_key
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.error_policy import ReleaseAsset, RestartAsset, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.context.writers import AssetWriter
-from dam_sync.engine.decide.update import kept_versions
 from dam_sync.engine.guards.doubles import CreateGuard
 from dam_sync.engine.guards.drift import refuse_lost_terms
 from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release

@@ -15,7 +15,14 @@ from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.compare.differences import Difference, with_unsure
 from dam_sync.engine.compare.facts import Scope, scope_of
-from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, version_key, with_known_versions
+from dam_sync.engine.compare.file_keys import (
+    ATTACHMENTS,
+    RELATIONS,
+    VERSIONS,
+    kept_versions,
+    version_key,
+    with_known_versions,
+)
 from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.context.audiences import hidden_instead, with_everybody
@@ -23,7 +30,7 @@ from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.sampling import is_sampled
 from dam_sync.engine.decide.three_way import kept_values, overlay
-from dam_sync.engine.decide.update import fixed_among, kept_versions
+from dam_sync.engine.decide.update import fixed_among
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.guards.probation import still_deletable, watch_probation

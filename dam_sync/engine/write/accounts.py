@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dam_sync.engine.compare.file_keys import VERSIONS
+from dam_sync.engine.compare.file_keys import VERSIONS, kept_versions
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.update import fixed_among, kept_versions
+from dam_sync.engine.decide.update import fixed_among
 from dam_sync.mapping.accounts import count_values
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.account import LOST, READ, TRANSFORMED, WRITTEN, Account, AccountKey, Imbalance, parked_account

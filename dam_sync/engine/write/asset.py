@@ -12,6 +12,7 @@ import structlog
 from dam_sync.engine.compare.file_keys import (
     VERSIONS,
     fresh_relations,
+    kept_versions,
     version_key,
     with_current_keys,
     with_known_versions,
@@ -34,7 +35,6 @@ from dam_sync.engine.decide.update import (
     fixed_among,
     fixed_values,
     fresh_attachments,
-    kept_versions,
     merge_patches,
     not_carried,
 )
