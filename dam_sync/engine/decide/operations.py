@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dam_sync.engine.compare.file_keys import version_key
-from dam_sync.engine.decide.update import Update
+from dam_sync.engine.decide.change import AssetChange
 from dam_sync.model.asset import FileRef, Patch, Relation, digest_of
 from dam_sync.model.codec import placements_to_json, rights_to_json
 from dam_sync.model.values import Json, value_to_json
@@ -23,23 +23,23 @@ def digest_of_create(
     return digest_of(["create", _plain(draft), *_parts(versions, attachments, relations)])
 
 
-def digest_of_update(action: Update, patch: Patch, versions: Iterable[FileRef], paths: Iterable[str] = ()) -> str:
-    """Changes of an asset. paths: what a repair restores."""
-    removed = action.removals
+def digest_of_change(change: AssetChange) -> str:
+    """An update of an asset that exists."""
     return digest_of(
         [
             "update",
-            _patch(patch),
-            *_parts(versions, action.attachments, action.relations),
-            sorted(removed.attachments),
-            _pairs(removed.relations),
-            sorted(paths),
+            _patch(change.patch),
+            *_parts(change.versions, change.attachments, change.relations),
+            sorted(change.detach),
+            _pairs(change.unrelated),
+            sorted(change.paths),
         ]
     )
 
 
-def changes_of(action: Update, patch: Patch, versions: Iterable[FileRef]) -> str:
-    """What an update changes, in words: `fields.title, tags, 1 file version`."""
+def changes_of(change: AssetChange) -> str:
+    """What an update changes, in words: `fields.title, tags, file versions`."""
+    patch = change.patch
     names = [f"fields.{key}" for key in sorted(patch.fields)]
     sets = (
         ("filename", patch.filename is not None),
@@ -48,9 +48,9 @@ def changes_of(action: Update, patch: Patch, versions: Iterable[FileRef]) -> str
         ("placements", bool(patch.placements_add or patch.placements_remove)),
         ("rights", patch.rights is not None or bool(patch.cleared)),
         ("visibility", patch.closed is not None),
-        ("file versions", bool(tuple(versions))),
-        ("attachments", bool(action.attachments or action.removals.attachments)),
-        ("relations", bool(action.relations or action.removals.relations)),
+        ("file versions", bool(change.versions)),
+        ("attachments", bool(change.attachments or change.detach)),
+        ("relations", bool(change.relations or change.unrelated)),
     )
     return ", ".join([*names, *(name for name, changed in sets if changed)])
 

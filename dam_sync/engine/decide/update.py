@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_versions, version_key
+from dam_sync.engine.decide.change import AssetChange
 from dam_sync.engine.decide.removals import Removals, removals
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
@@ -41,6 +42,18 @@ class Update:
     relations: frozenset[Relation] = frozenset()
     losses: tuple[Loss, ...] = ()
     removals: Removals = NO_REMOVALS
+
+    def change(self, patch: Patch, versions: tuple[FileRef, ...], paths: tuple[str, ...] = ()) -> AssetChange:
+        """What is done, with the patch and the versions that remain after conflicts. paths: what a repair restores."""
+        return AssetChange(
+            patch=patch,
+            versions=versions,
+            detach=self.removals.attachments,
+            attachments=self.attachments,
+            relations=self.relations,
+            unrelated=self.removals.relations,
+            paths=paths,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import structlog
 
 from dam_sync.engine.compare.comparison import Comparison
 from dam_sync.engine.compare.facts import scope_of
-from dam_sync.engine.compare.file_keys import sent_file
 from dam_sync.engine.compare.files import with_written_versions
 from dam_sync.engine.compare.parts import TAGS
 from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.change import AssetChange
 from dam_sync.engine.decide.undo import (
     BESIDE,
     CHANGED,
@@ -30,6 +30,7 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
 from dam_sync.engine.read.intents import recorded_intents
+from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.rollback.attempts import (
     EARLIER,
     open_moves,
@@ -38,7 +39,8 @@ from dam_sync.engine.rollback.attempts import (
     with_move,
     with_unrecorded_files,
 )
-from dam_sync.engine.write.trash import TargetTrash, living, made_again
+from dam_sync.engine.write.change_writer import OF_ROLLBACK, ChangeWriter, ValuesCall
+from dam_sync.engine.write.trash import TargetTrash
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Feature
@@ -46,12 +48,11 @@ from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.exposure import ExposureRule, Purpose, is_wider
-from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.link import LinkRow
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
-from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.model.written import EarlierFile, Obstacle, WrittenAsset
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import Work
@@ -119,7 +120,7 @@ class AssetUndoer:
             return UndoneAsset(KEPT, (EARLIER,))
         link, meant = await self.link_of(written), await self._intents(written)
         if written.begun and link is not None and (moves := await open_moves(written, self._attempt(written))):
-            trashed = await TargetTrash(self.context).living(AssetId(written.target)) is None
+            trashed = living(await held(self.context, AssetId(written.target))) is None
             if trashed and journal_names.REMOVE not in moves:  # it was to be taken out, and still is in the trash
                 await self._settle(undo_of(written, link, self.context.target.capabilities), IN_TRASH, link)
                 return UndoneAsset("")
@@ -180,7 +181,8 @@ class AssetUndoer:
             if changed := await TargetTrash(self.context).changed(known, actual, besides, meant):
                 obstacle = Obstacle("created assets", f"{CHANGED}: {', '.join(changed)}")
                 return UndoneAsset(KEPT, (obstacle,))
-        await self._trash(undo.written, actual)
+        if actual is not None:
+            await self._writer(undo.written).write(AssetChange(trash=True))
         await self._settle(undo, UNLINKED)
         return UndoneAsset(TRASHED if actual is not None else GONE, undo.obstacles)
 
@@ -191,31 +193,13 @@ class AssetUndoer:
     async def _living(self, written: WrittenAsset) -> Asset | None:
         """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty, or if a removal
         that was begun did not leave the asset in its trash."""
-        trash = TargetTrash(self.context)
-        held = await trash.held(AssetId(written.target))
-        actual = living(held)
+        there = await held(self.context, AssetId(written.target))
+        actual = living(there)
         if actual is None and not await self._begun(written):
             await self.missing.from_target()
-        elif held is None:
-            trash.refuse_purged(written.target, written.source)
+        elif there is None:
+            TargetTrash(self.context).refuse_purged(written.target, written.source)
         return actual
-
-    async def _trash(self, written: WrittenAsset, actual: Asset | None) -> None:
-        """Move it to the trash, once."""
-        asset = AssetId(written.target)
-        if actual is None:
-            return
-
-        async def call() -> Json:
-            await self.context.target.remove(asset)
-            return written.target
-
-        async def found() -> Json:
-            return written.target if await TargetTrash(self.context).living(asset) is None else None
-
-        with recording(WriteRecord(written.target, {"trash": [False, True]})):
-            name = journal_names.undo(journal_names.CREATE)
-            await self._journal(written).run(name, call, reconcile=found)
 
     # -- changed by the run ---------------------------------------------------------------------------------------
 
@@ -259,31 +243,26 @@ class AssetUndoer:
         return undo, keep
 
     async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:
-        """Write the values, detach, and move to the trash; the current file afterwards, if an older one was made
-        it."""
+        """Write what is left once an older version is current again; the current file then, if one was made it."""
         await note_fact(self._journal(undo.written), RETURNING, True)
         now = await self.context.target.fetch(AssetId(undo.written.target)) if undo.versions else None
-        await self._update(undo, actual, now)
-        await self._detach(undo)
-        if undo.trash:
-            await self._trash(undo.written, actual)
+        patch = undo.patch if now is None else self._with_values(undo.patch, actual, now)
+        changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
+        back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
+        change = AssetChange(patch=patch, detach=undo.detach, trash=undo.trash)
+        await self._writer(undo.written).write(change, ValuesCall(journal_names.undo("update"), back))
         return now.file if now is not None else None
+
+    def _writer(self, written: WrittenAsset) -> ChangeWriter:
+        return ChangeWriter(self.context, AssetId(written.target), self._journal(written), OF_ROLLBACK)
 
     async def _restored(self, undo: Undo, link: LinkRow) -> bool:
         """Take it out of the trash, once; whether it was there."""
-        asset = AssetId(undo.written.target)
-
-        async def call() -> Json:
-            await self.context.target.restore(asset, draft_from_json(link.draft))
-            return link.target
-
         begun = await self._begun(undo.written, journal_names.REMOVE)
-        if not begun and await TargetTrash(self.context).living(asset) is not None:
+        if not begun and living(await held(self.context, AssetId(undo.written.target))) is not None:
             return True
         try:
-            with recording(WriteRecord(link.target, {"trash": [True, False]})):
-                name = journal_names.undo(journal_names.REMOVE)
-                await self._journal(undo.written).run(name, call, reconcile=made_again)
+            await self._writer(undo.written).write(AssetChange(restore=draft_from_json(link.draft)))
         except NotFound:
             return False
         return True
@@ -362,32 +341,8 @@ class AssetUndoer:
             return _without_versions(undo, reason or NO_OLDER), None
         fields = {key: value_to_json(value) for key, value in actual.fields.items()}
         await note_fact(journal, HELD, {"fields": fields, "tags": sorted(actual.tags)})
-        await self._make_current(undo, version, journal)
+        await self._writer(undo.written).write(AssetChange(older=version), replaces=undo.versions[-1])
         return undo, version
-
-    async def _make_current(self, undo: Undo, version: FileRef, journal: Journal) -> None:
-        async def call() -> Json:
-            await self.context.target.restore_version(AssetId(undo.written.target), version)
-            return version.id
-
-        with recording(WriteRecord(undo.written.target, {"version": [undo.versions[-1], version.name]})):
-            await journal.run(journal_names.undo("version"), call, idempotent=True)
-
-    async def _update(self, undo: Undo, held: Asset, now: Asset | None) -> None:
-        """Write the values before. held: what the target had, if an older version brought others along, which it has
-        now."""
-        asset, patch = AssetId(undo.written.target), undo.patch
-        if now is not None:
-            patch = self._with_values(patch, held, now)
-        if patch.empty:
-            return
-        changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
-        back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
-        with recording(WriteRecord(undo.written.target, back)):
-            name = journal_names.undo("update")
-            await self._journal(undo.written).run(
-                name, lambda: completed(self.context.target.update(asset, patch)), idempotent=True
-            )
 
     def _with_values(self, patch: Patch, held: Asset, now: Asset) -> Patch:
         """The patch, and values of mapped fields and tags that the older version replaced."""
@@ -402,19 +357,6 @@ class AssetUndoer:
             tags_add=patch.tags_add | (held.tags - now.tags - patch.tags_remove),
             tags_remove=patch.tags_remove | (now.tags - held.tags - patch.tags_add),
         )
-
-    async def _detach(self, undo: Undo) -> None:
-        journal = self._journal(undo.written)
-        for key, sent in undo.detach.items():
-            name = journal_names.undo(journal_names.attachment(key))
-
-            async def detach(sent: Json = sent, name: str = name) -> Json:
-                scoped = NamespacedJournal(journal, journal_names.inside(name))
-                await self.context.target.detach(AssetId(undo.written.target), sent_file(sent), scoped)
-                return True
-
-            with recording(WriteRecord(undo.written.target, {"attachment": [sent["name"], None]})):
-                await journal.run(name, detach, idempotent=True)
 
     def _uploaded_before(self, undo: Undo) -> EarlierFile | None:
         first = next((row.seq for row in undo.written.rows if row.kind is WriteKind.VERSION), 0)

@@ -21,10 +21,10 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.names.restore import NameRestorer
 from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.read.members import read_members
+from dam_sync.engine.read.seen import held
 from dam_sync.engine.rollback.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
 from dam_sync.engine.run.second_pass import place_recorded
 from dam_sync.engine.write.partial_creates import abort_orphaned_uploads, trash_partial_create
-from dam_sync.engine.write.trash import TargetTrash
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
@@ -240,9 +240,9 @@ class Rollback:
 
     async def _is_there(self, row: LedgerRow, relation: Relation) -> bool:
         """Whether the target asset has this relation."""
-        held = await TargetTrash(self.context).held(AssetId(row.target))
-        return held is not None and any(
-            (each.kind, each.target) == (relation.kind, relation.target) for each in held.relations
+        there = await held(self.context, AssetId(row.target))
+        return there is not None and any(
+            (each.kind, each.target) == (relation.kind, relation.target) for each in there.relations
         )
 
     async def _turn(self, row: LedgerRow, relation: Relation, *, added: bool, both: bool) -> bool:

@@ -10,12 +10,11 @@ from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.changes import changes_of_members
 from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
-from dam_sync.engine.write.trash import made_again
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, Rejected
-from dam_sync.model.journal import note_fact
+from dam_sync.model.journal import call_again, note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
@@ -148,7 +147,7 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
         detail: Json = {"kind": row.kind, "target": row.other_target}
         with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
             name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
-            await journal.run(name, call, reconcile=made_again)
+            await journal.run(name, call, reconcile=call_again)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise

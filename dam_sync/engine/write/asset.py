@@ -21,9 +21,10 @@ from dam_sync.engine.compare.file_keys import (
 from dam_sync.engine.compare.files import as_sent
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import DraftedAsset
+from dam_sync.engine.decide.change import AssetChange
 from dam_sync.engine.decide.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.decide.conflicts import Settlement
-from dam_sync.engine.decide.operations import HIDE, changes_of, digest_of_create, digest_of_update
+from dam_sync.engine.decide.operations import HIDE, changes_of, digest_of_change, digest_of_create
 from dam_sync.engine.decide.removals import with_relations
 from dam_sync.engine.decide.three_way import Files, kept_values, may_overwrite, overlay
 from dam_sync.engine.decide.update import (
@@ -41,8 +42,9 @@ from dam_sync.engine.decide.update import (
 from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.intents import record_intent, recorded_intents
 from dam_sync.engine.write.accounts import account_of
+from dam_sync.engine.write.change_writer import ChangeWriter, ValuesCall
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
-from dam_sync.engine.write.files import FileWriter, as_uploaded
+from dam_sync.engine.write.files import FileWriter, SourceFiles, as_uploaded
 from dam_sync.engine.write.repair import Repair, Repairer
 from dam_sync.engine.write.resumed_creates import ResumedCreate
 from dam_sync.model import journal_names
@@ -51,7 +53,7 @@ from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
 from dam_sync.model.errors import ContractBroken, NotFound
-from dam_sync.model.journal import NamespacedJournal, completed, note_fact
+from dam_sync.model.journal import NamespacedJournal, note_fact
 from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
@@ -149,7 +151,7 @@ class TargetWriter:
             here = [version_key(file) for file in item.asset.attachments]
             begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}
             back = {key: sent for key, sent in begun.items() if sent is not None}
-            await self._files.detach(AssetId(link.target), back, journal)
+            await ChangeWriter(self.context, AssetId(link.target), journal).write(AssetChange(detach=back))
             link = without_attachments(link, back)
         return replace(item, link=link)
 
@@ -183,13 +185,10 @@ class TargetWriter:
             return replace(outcome, link=link)
         await self.context.agree(work, HIDE)
         journal = self.context.store.journal(work, self.context.run.id)
-        update = self.context.target.update
         patch = Patch(closed=True)
         await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
-        with self._recording(link.target, changes_of_patch(patch, link.draft, self.context.policy.ledger)):
-            await journal.run(
-                journal_names.HIDE, lambda: completed(update(AssetId(link.target), patch)), idempotent=True
-            )
+        values = ValuesCall(journal_names.HIDE, changes_of_patch(patch, link.draft, self.context.policy.ledger))
+        await ChangeWriter(self.context, AssetId(link.target), journal).write(AssetChange(patch=patch), values)
         return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
     async def _create(self, item: DraftedAsset, action: Create, meant: Sequence[Json]) -> Outcome:
@@ -212,18 +211,19 @@ class TargetWriter:
         with self._recording("", changes):
             made, file = await self._made(asset, draft, action, journal)
         try:
-            if not resumed.patch.empty:  # the source changed between a crash and this run
-                await self._apply(made, resumed.patch, meant[-1] if meant else {}, number, journal)
             versions = () if FILE in resumed.values else action.versions[1:]
-            file = await self._files.add_versions(made, versions, asset, draft, journal) if versions else file
-            sent = await self._files.attach(made, attachments, asset, journal)
+            # the source may have changed between a crash and this run
+            change = AssetChange(patch=resumed.patch, versions=versions, attachments=attachments)
+            values = self._values(resumed.patch, meant[-1] if meant else {}, number)
+            writer = ChangeWriter(self.context, made, journal)
+            sent = await writer.write(change, values, SourceFiles(asset, draft))
         except NotFound:
             await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
             raise
         link = replace(
-            self._link(asset, as_json, made, action.versions, file),
+            self._link(asset, as_json, made, action.versions, sent.current if versions else file),
             attachments=_keys(attachments),
-            attached=sent,
+            attached=sent.attached,
             relations=_pairs(relations),
             kept={**await self._created_before(item, action, meant, journal), **resumed.values},
         )
@@ -287,30 +287,31 @@ class TargetWriter:
             return await self._parked(item, link, settlement)
         patch = action.patch if repair is not None else settlement.patch
         versions = () if FILE in settlement.values else action.versions
-        paths = repair.paths if repair is not None else ()
-        digest = await self.context.agree(item.work, digest_of_update(action, patch, versions, paths))
+        change = action.change(patch, versions, repair.paths if repair is not None else ())
+        digest = await self.context.agree(item.work, digest_of_change(change))
         as_json = draft_to_json(drafted.draft)
         number = await record_intent(journal, as_json, meant, versions, action.attachments)
         if repair is not None and repair.paths:
-            await self._repair(known, patch, repair, journal)
-        elif not patch.empty:
-            await self._apply(known, patch, link.draft, number, journal)
-        again = self.context.run.id if repair is not None else None
+            values = await self._repaired_values(patch, repair, journal)
+        else:
+            values = self._values(patch, link.draft, number)
         named = await self._named(drafted.draft, settlement, journal) if versions and repair is None else drafted.draft
-        kept = drafted.draft.placements & draft_from_json(link.draft).placements
-        file: FileRef | None = FileRef("", link.filename, link.size, digests=link.digests)
-        if action.versions:
-            bare = not link.versions
-            file = await self._files.add_versions(known, versions, asset, named, journal, again, kept, bare=bare)
-        await self._files.detach(known, action.removals.attachments, journal)
-        sent = await self._files.attach(known, action.attachments, asset, journal, again)
+        files = SourceFiles(
+            asset,
+            named,
+            again=self.context.run.id if repair is not None else None,
+            places=drafted.draft.placements & draft_from_json(link.draft).placements,
+            bare=not link.versions,
+        )
+        sent = await ChangeWriter(self.context, known, journal).write(change, values, files)
+        file = sent.current if action.versions else FileRef("", link.filename, link.size, digests=link.digests)
         link = action.removals.applied(link)
         written = frozenset(_keys((*versions, *action.attachments)))
         fresh = replace(
             self._link(asset, as_json, known, action.versions, file),
             versions=(*link.versions, *_keys(action.versions)),
             attachments=tuple(dict.fromkeys((*link.attachments, *_keys(action.attachments)))),
-            attached={**link.attached, **sent},
+            attached={**link.attached, **sent.attached},
             relations=with_relations(link.relations, _pairs(action.relations)),
             made_at=self._made_at(link, bool(versions or action.attachments)),
             proofs={key: proof for key, proof in link.proofs.items() if key not in written},
@@ -318,13 +319,11 @@ class TargetWriter:
         )
         if FILE in settlement.values:
             fresh = replace(fresh, digests=link.digests, size=link.size)
-        unrelated = action.removals.relations
-        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, action.relations, unrelated)
+        bulk = DeferredWrites(patch.placements_add, patch.placements_remove, change.relations, change.unrelated)
         losses = (*action.losses, *(repair.losses if repair else ()), *settlement.losses)
-        added = versions or action.attachments or action.relations
-        nothing = patch.empty and action.removals.gone.empty and not (added or action.losses)
+        nothing = patch.empty and action.removals.gone.empty and not (change.adds or action.losses)
         outcome = self._completed("unchanged" if nothing else "updated", item, fresh, bulk, losses, digest=digest)
-        return replace(outcome, message=changes_of(action, patch, versions))
+        return replace(outcome, message=changes_of(change))
 
     def _kept(
         self, asset: Asset, draft: Draft, link: LinkRow, settlement: Settlement, *, replaced: bool
@@ -338,29 +337,19 @@ class TargetWriter:
         missing = not_carried(kept_versions(asset, schema.capabilities, self.context.policy), link)
         return {**held, **stands, **settlement.values, **({VERSIONS: list(missing)} if missing else {})}
 
-    async def _repair(self, known: AssetId, patch: Patch, repair: Repair, journal: Journal) -> None:
+    async def _repaired_values(self, patch: Patch, repair: Repair, journal: Journal) -> ValuesCall:
         """The update of a repair; once per run, because the next one may find more. What it restores is recorded
         before: an attempt after a crash finds only the rest."""
-
-        async def call() -> Json:
-            if not patch.empty:
-                await self.context.target.update(known, patch)
-            return repair.detail
-
         run, number = self.context.run.id, 1
         while await journal.get(journal_names.restoring(run, number)) not in (None, repair.detail):
             number += 1
         changes = changes_of_patch(patch, repair.before, self.context.policy.ledger)
-        with self._recording(known, changes):
-            await note_fact(journal, journal_names.restoring(run, number), repair.detail)
-        with self._recording(known, changes):
-            await journal.run(journal_names.repair(run), call, idempotent=True)
+        noted = journal_names.restoring(run, number)
+        return ValuesCall(journal_names.repair(run), changes, repair.detail, noted)
 
-    async def _apply(self, known: AssetId, patch: Patch, before: Json, number: int, journal: Journal) -> None:
+    def _values(self, patch: Patch, before: Json, number: int) -> ValuesCall:
         """One update. before: the draft last written; number: the number of this draft among those of the asset."""
-        update = self.context.target.update
-        with self._recording(known, changes_of_patch(patch, before, self.context.policy.ledger)):
-            await journal.run(journal_names.update(number), lambda: completed(update(known, patch)), idempotent=True)
+        return ValuesCall(journal_names.update(number), changes_of_patch(patch, before, self.context.policy.ledger))
 
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))

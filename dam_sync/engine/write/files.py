@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import takewhile
 
-from dam_sync.engine.compare.file_keys import sent_file, version_key
+from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Placement
@@ -21,40 +21,42 @@ DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes int
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """What has to be known of the files that are sent. asset: of the source; draft: with the name of the current file;
+    again: the repairing run, which may send a file again; places: where the asset was before, so that the last version
+    takes the place of the one before; bare: the asset was made without a file, and none was sent since."""
+
+    asset: Asset
+    draft: Draft
+    again: int | None = None
+    places: frozenset[Placement] = frozenset()
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FileWriter:
     """Writes files of one context."""
 
     context: RunContext
 
     async def add_versions(
-        self,
-        made: AssetId,
-        versions: tuple[FileRef, ...],
-        asset: Asset,
-        draft: Draft,
-        journal: Journal,
-        again: int | None = None,
-        places: frozenset[Placement] = frozenset(),
-        *,
-        bare: bool = False,
+        self, made: AssetId, versions: tuple[FileRef, ...], files: SourceFiles, journal: Journal
     ) -> FileRef | None:
-        """Add each version once; returns the last file as it was sent, if this attempt sent it. places: where the asset
-        was before, so that the last version takes the place of the one before. bare: the asset was made without a
-        file, and none was sent since."""
+        """Add each version once; returns the last file as it was sent, if this attempt sent it."""
         sent, target = None, self.context.target
         for file in versions:
-            name = journal_names.version(version_key(file), again)
+            name = journal_names.version(version_key(file), files.again)
 
             async def add(file: FileRef = file, name: str = name) -> Json:
                 nonlocal sent
                 scoped = NamespacedJournal(journal, journal_names.inside(name))
-                await _note_equal(scoped, equal_before(file, asset.versions))
-                async with self.contents(file, draft, asset.file) as content:
-                    write = target.give_first_file if bare and file == versions[0] else target.replace
+                await _note_equal(scoped, equal_before(file, files.asset.versions))
+                async with self.contents(file, files.draft, files.asset.file) as content:
+                    write = target.give_first_file if files.bare and file == versions[0] else target.replace
                     await write(made, content, scoped)
                     sent = as_uploaded(content)
                 if file == versions[-1]:
-                    await self._carry_memberships(made, places)
+                    await self._carry_memberships(made, files.places)
                 return True
 
             sent = None
@@ -70,13 +72,13 @@ class FileWriter:
             await target.carry_memberships(known, containers)
 
     async def attach(
-        self, made: AssetId, files: Sequence[FileRef], asset: Asset, journal: Journal, again: int | None = None
+        self, made: AssetId, attachments: Sequence[FileRef], files: SourceFiles, journal: Journal
     ) -> dict[str, Json]:
         """What was sent, by key."""
         sent: dict[str, Json] = {}
-        for number, file in enumerate(files):
-            name = journal_names.attachment(version_key(file), again)
-            there = [one for one in asset.attachments if one not in files[number:]]
+        for number, file in enumerate(attachments):
+            name = journal_names.attachment(version_key(file), files.again)
+            there = [one for one in files.asset.attachments if one not in attachments[number:]]
             equal = sum(bool(one.has_bytes_of(file)) and one.name == file.name for one in there)
 
             async def attach(file: FileRef = file, name: str = name, equal: int = equal) -> Json:
@@ -92,21 +94,6 @@ class FileWriter:
             if isinstance(result, dict):  # a state of an older release has `true`
                 sent[version_key(file)] = result
         return sent
-
-    async def detach(self, known: AssetId, gone: Mapping[str, Json], journal: Journal) -> None:
-        """Remove attachments, by key as they were sent. Each is recorded before, because it may be at the source again
-        when this attempt is repeated."""
-        for key, sent in gone.items():
-            name = journal_names.removed_attachment(key)
-
-            async def detach(sent: Json = sent, name: str = name) -> Json:
-                scoped = NamespacedJournal(journal, journal_names.inside(name))
-                await self.context.target.detach(known, sent_file(sent), scoped)
-                return True
-
-            await note_fact(journal, journal_names.detaching(key), sent)
-            with recording(WriteRecord(known, {"attachment": [sent["name"], None]})):
-                await journal.run(name, detach, idempotent=True)
 
     def contents(
         self, file: FileRef, draft: Draft, current: FileRef | None, link: FileLink | None = None

@@ -8,6 +8,7 @@ import structlog
 
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.read.intents import recorded_intents
+from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.write.trash import TargetTrash
 from dam_sync.mapping.compile import marker_value
 from dam_sync.model import journal_names
@@ -63,7 +64,7 @@ async def _refuse_edited(
 ) -> None:
     """Raises Conflict if the asset has what no attempt wrote. whole: the link of one that was taken out of the
     trash."""
-    actual = await TargetTrash(context).living(asset)
+    actual = living(await held(context, asset))
     if actual is None:
         return
     complete = whole is not None or await journal.get(journal_names.CREATE) is not None

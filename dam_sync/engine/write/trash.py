@@ -10,11 +10,14 @@ from dam_sync.engine.compare.file_keys import RELATIONS
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, ReadAsset
 from dam_sync.engine.decide import operations
+from dam_sync.engine.decide.change import AssetChange
 from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
 from dam_sync.engine.read.intents import recorded_intents
 from dam_sync.engine.read.members import with_members
 from dam_sync.engine.read.relations import added_relations
+from dam_sync.engine.read.seen import held, living
+from dam_sync.engine.write.change_writer import ChangeWriter
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Loss
 from dam_sync.model.capabilities import Feature, Operation
@@ -26,7 +29,6 @@ from dam_sync.model.outcome import REMOVED, Outcome
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
-from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import TrashedLink, Work
 
 ALREADY = "it was gone from the target already"
@@ -43,7 +45,7 @@ class TargetTrash:
         one that is gone although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
         journal = context.store.journal(work, context.run.id)
-        found_there = await self.held(asset)
+        found_there = await held(context, asset)
         actual = living(found_there)
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
@@ -56,15 +58,7 @@ class TargetTrash:
         elif found_there is None:
             self.refuse_purged(link.target, link.source)
 
-        async def call() -> Json:
-            await context.target.remove(asset)
-            return link.target
-
-        async def found() -> Json:
-            return link.target if actual is None else None
-
-        with recording(WriteRecord(link.target, {"trash": [False, True]})):
-            await journal.run(journal_names.REMOVE, call, reconcile=found)
+        await ChangeWriter(context, asset, journal).write(AssetChange(trash=True))
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
     async def _intents(self, work: Work) -> Sequence[Json]:
@@ -121,27 +115,10 @@ class TargetTrash:
 
     async def restore(self, work: Work, link: LinkRow) -> None:
         """Take the asset out of the trash. Raises the errors of the target; safe to repeat."""
-        context, asset = self.context, AssetId(link.target)
+        context = self.context
         await context.agree(work, operations.RESTORE)
-        journal = context.store.journal(work, context.run.id)
-
-        async def call() -> Json:
-            await context.target.restore(asset, draft_from_json(link.draft))
-            return link.target
-
-        with recording(WriteRecord(link.target, {"trash": [True, False]})):
-            await journal.run(journal_names.RESTORE, call, reconcile=made_again)
-
-    async def living(self, asset: AssetId) -> Asset | None:
-        """The target asset; None if it is gone or in the trash."""
-        return living(await self.held(asset))
-
-    async def held(self, asset: AssetId) -> Asset | None:
-        """The target asset, in the trash or not; None if it is gone."""
-        try:
-            return await self.context.target.fetch(asset)
-        except NotFound:
-            return None
+        writer = ChangeWriter(context, AssetId(link.target), context.store.journal(work, context.run.id))
+        await writer.write(AssetChange(restore=draft_from_json(link.draft)))
 
     def refuse_purged(self, target: str, source: str) -> None:
         """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
@@ -155,13 +132,3 @@ class TargetTrash:
             hint="if the service removes permanently, set `policy: {deletes: none}` in the job; if somebody emptied "
             "the trash since, run again with --accept-changes",
         )
-
-
-def living(asset: Asset | None) -> Asset | None:
-    """The asset, unless it is gone or in the trash."""
-    return None if asset is None or asset.status == TRASH else asset
-
-
-async def made_again() -> Json:
-    """Reconciles a restore that was begun: the call is made again, because an asset may be back in part."""
-    return None

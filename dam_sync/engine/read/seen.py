@@ -1,0 +1,42 @@
+"""A linked asset as it is at the target, before anything is written to it."""
+
+from __future__ import annotations
+
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.capabilities import Feature
+from dam_sync.model.errors import NotFound
+from dam_sync.model.link import LinkRow
+from dam_sync.model.service import TRASH
+
+
+async def held(context: RunContext, asset: AssetId) -> Asset | None:
+    """The asset of the target, in the trash or not; None if it is gone."""
+    try:
+        return await context.target.fetch(asset)
+    except NotFound:
+        return None
+
+
+def living(asset: Asset | None) -> Asset | None:
+    """The asset, unless it is gone or in the trash."""
+    return None if asset is None or asset.status == TRASH else asset
+
+
+async def living_asset(context: RunContext, link: LinkRow) -> Asset:
+    """The asset, for a write that compares it first. Raises NotFound for one that is gone or in the trash."""
+    actual = await context.target.fetch(AssetId(link.target))
+    if actual.status == TRASH:
+        raise _in_trash(link)
+    return actual
+
+
+async def refuse_trashed(context: RunContext, link: LinkRow) -> None:
+    """Raises NotFound for one in the trash, before a write that compares nothing: most services accept it there. One
+    call, which some of them save in the write; none where a removed asset is gone, so that the write is refused."""
+    if context.target.capabilities.reads(Feature.TRASH) and await context.target.is_trashed(AssetId(link.target)):
+        raise _in_trash(link)
+
+
+def _in_trash(link: LinkRow) -> NotFound:
+    return NotFound(f"{link.target} is in the target's trash", asset=link.source)
