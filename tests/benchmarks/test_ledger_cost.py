@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from dam_sync.engine.decide.changes import changes_of_draft
+from dam_sync.engine.decide.patches import changes_of_draft
 from dam_sync.model.asset import Draft, Marker
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.codec import draft_to_json

@@ -28,7 +28,7 @@ TAKEN_APART = frozenset(
 PATTERNS = frozenset({"findall", "finditer", "fullmatch", "match", "search"})
 ALLOWED = {
     ("api/preview.py", "rule in MISFITS"): "rules are also the names of transforms",
-    ("engine/decide/changes.py", "detail == 'values'"): "a setting of the job, not a sentence",
+    ("engine/decide/patches.py", "detail == 'values'"): "a setting of the job, not a sentence",
     ("model/wording.py", "pattern != SEPARATOR"): "a pattern of paths",
     ("api/check.py", "str(error) != str(why)"): "one error is not shown twice: the texts themselves are in question",
     ("store/queue.py", "row.message.removeprefix(f'{SkipReason.NOT_SELECTED}: ')"): "the state keeps the condition so",

@@ -21,7 +21,7 @@ from dam_sync.engine.compare.differences import (
     with_names,
 )
 from dam_sync.engine.compare.facts import Scope
-from dam_sync.engine.decide.update import merge_patches
+from dam_sync.engine.decide.patches import merge_patches
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import rights_from_json

@@ -39,7 +39,6 @@ from dam_sync.model.values import (
     Scalar,
     Value,
     instant_text,
-    parse_instant,
     value_from_json,
     value_to_json,
 )
@@ -304,15 +303,6 @@ class ThreeWay:
         return theirs if kept or (same and self._is_foreign(path)) else ours
 
 
-def may_overwrite(patch: Patch, fresh: bool, schema: Schema) -> bool:
-    """Whether an update replaces a whole value, or the current file. Adding to sets and removing from them overwrites
-    nothing."""
-    single = {kind for kind, most in schema.container_most.items() if most == 1}
-    named = patch.filename is not None or patch.status is not None
-    rights = patch.rights is not None or bool(patch.cleared)
-    return bool(patch.fields) or named or rights or fresh or any(place.kind in single for place in patch.placements_add)
-
-
 def merged_set(before: Sequence[frozenset[str]], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
     """What either side added, without what either side removed."""
     added, removed = theirs.difference(*before), before[0].intersection(*before) - theirs
@@ -377,38 +367,6 @@ def _part(draft: Json, path: str) -> Json:
     return draft["rights"].get(DATES.get(path, path)) if path in RIGHTS else draft.get(path)
 
 
-def overlay(draft: Draft, values: Mapping[str, Json]) -> Draft:
-    """The draft with values that stand instead of the source's, by path; None for no value."""
-    if not values:
-        return draft
-    fields = dict(draft.fields)
-    kinds = {path.removeprefix(PLACEMENTS): value for path, value in values.items() if path.startswith(PLACEMENTS)}
-    for path, value in values.items():
-        key = path.removeprefix(FIELDS)
-        if path == key:
-            continue
-        fields.pop(key, None)
-        if value is not None:
-            fields[key] = value_from_json(value)
-    places = {place for place in draft.placements if place.kind not in kinds}
-    rights = draft.rights
-    rights = replace(
-        rights,
-        release_at=_instant(values["release"]) if "release" in values else rights.release_at,
-        expires_at=_instant(values["expiry"]) if "expiry" in values else rights.expires_at,
-        groups=frozenset(values["groups"] or ()) if "groups" in values else rights.groups,
-    )
-    return replace(
-        draft,
-        fields=fields,
-        filename=values.get("filename") or draft.filename,
-        status=values.get("status") or draft.status,
-        placements=frozenset(places).union(*(placements_from_json(value or ()) for value in kinds.values())),
-        tags=frozenset(values["tags"] or ()) if "tags" in values else draft.tags,
-        rights=rights,
-    )
-
-
 def _uploaded(link: LinkRow, actual: Asset) -> bool:
     """Whether the target has the file that we uploaded last, as far as is known: no difference in size or
     digest, no file of the same size that a verification found to be another, and no version of somebody else. None is
@@ -458,7 +416,3 @@ def _json(value: Value | None) -> Json:
 
 def _when(moment: datetime | None) -> str | None:
     return instant_text(moment) if moment else None
-
-
-def _instant(text: str | None) -> datetime | None:
-    return parse_instant(text) if text else None

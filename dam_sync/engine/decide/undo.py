@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dam_sync.engine.decide.changes import WHOLE
-from dam_sync.engine.decide.update import merge_patches
+from dam_sync.engine.decide.patches import WHOLE, merge_patches
 from dam_sync.model import journal_names
 from dam_sync.model.asset import FileRef, Patch, Rights, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation

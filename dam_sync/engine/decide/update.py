@@ -8,17 +8,18 @@ from typing import TypeAlias
 
 from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_versions, version_key
 from dam_sync.engine.decide.change import AssetChange
+from dam_sync.engine.decide.patches import patch_between
 from dam_sync.engine.decide.removals import Removals, removals
 from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
-from dam_sync.model.codec import draft_to_json, placements_from_json, placements_to_json, rights_from_json
+from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.conflict import FILE, PLACEMENTS
 from dam_sync.model.link import LEFT, LinkRow
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ParkCause, ParkReason
 from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
-from dam_sync.model.values import Json, Value, value_from_json
+from dam_sync.model.values import Json
 
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
 """Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
@@ -185,40 +186,6 @@ def _has(target: Schema, key: str, profile: str) -> bool:
     return known is not None and (not known.types or not types or bool(known.types & types))
 
 
-def patch_between(before: Json, draft: Draft) -> Patch:
-    """What to change so that the asset we last wrote as `before` (a draft in JSON) becomes `draft`."""
-    after = draft_to_json(draft)
-    old_places, new_places = placements_from_json(before["placements"]), draft.placements
-    old_tags, new_tags = frozenset(before["tags"]), draft.tags
-    old_rights = rights_from_json(before["rights"])
-    pairs = (("release", "release_at"), ("expiry", "expires_at"))
-    was_closed = bool(before.get("closed"))
-    opened = was_closed and not draft.closed  # status and rights have to be written completely, because they never were
-    stays = was_closed and draft.closed  # they would open it
-    return Patch(
-        fields=_changed_fields(before["fields"], after["fields"]),
-        filename=draft.filename if draft.filename not in ("", before["filename"]) else None,
-        status=draft.status if not stays and (opened or before["status"] != draft.status) and draft.status else None,
-        placements_add=new_places - old_places,
-        placements_remove=old_places - new_places,
-        tags_add=new_tags - old_tags,
-        tags_remove=old_tags - new_tags,
-        rights=None if stays or (old_rights == draft.rights and not opened) else draft.rights,
-        cleared=frozenset()
-        if stays
-        else frozenset(n for n, key in pairs if getattr(old_rights, key) and not getattr(draft.rights, key)),
-        closed=None if was_closed == draft.closed else draft.closed,
-    )
-
-
-def _changed_fields(before: Mapping[str, Json], after: Mapping[str, Json]) -> dict[str, Value | None]:
-    changed: dict[str, Value | None] = {
-        key: value_from_json(value) for key, value in after.items() if before.get(key) != value
-    }
-    gone: dict[str, Value | None] = {key: None for key in before if key not in after}
-    return {**changed, **gone}
-
-
 def fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
     """The versions after the last one we wrote; only the current one if that one is gone from the source."""
     keys = [version_key(file) for file in kept]
@@ -242,20 +209,3 @@ def _version_losses(keys: Sequence[str], link: LinkRow) -> tuple[Loss, ...]:
     number = len(frozenset(keys).difference(link.kept.get(VERSIONS) or ()))
     text = f"{number}: the target takes new versions only after its current one"
     return (Loss(VERSIONS, LossRule.BEHIND, text),) if number else ()
-
-
-def merge_patches(states: Sequence[Json], draft: Draft) -> Patch:
-    """The patch to the draft from any of these states (drafts as JSON), or from between two of them."""
-    patches = [patch_between(state, draft) for state in states]
-    return Patch(
-        fields={key: value for patch in patches for key, value in patch.fields.items()},
-        filename=next((patch.filename for patch in patches if patch.filename is not None), None),
-        status=next((patch.status for patch in patches if patch.status is not None), None),
-        placements_add=frozenset().union(*(patch.placements_add for patch in patches)),
-        placements_remove=frozenset(p for patch in patches for p in patch.placements_remove) - draft.placements,
-        tags_add=frozenset().union(*(patch.tags_add for patch in patches)),
-        tags_remove=frozenset(tag for patch in patches for tag in patch.tags_remove) - draft.tags,
-        rights=next((patch.rights for patch in patches if patch.rights is not None), None),
-        cleared=frozenset().union(*(patch.cleared for patch in patches)),
-        closed=next((patch.closed for patch in patches if patch.closed is not None), None),
-    )

@@ -30,7 +30,7 @@ from dam_sync.engine.context.asset_labels import plain_text
 from dam_sync.engine.context.audiences import hidden_instead, with_everybody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
-from dam_sync.engine.decide.three_way import overlay
+from dam_sync.engine.decide.patches import overlay
 from dam_sync.engine.decide.update import fresh_attachments, fresh_versions
 from dam_sync.engine.guards.exposure import accepted_rules, as_seen
 from dam_sync.engine.guards.lost_state import everything_in, is_marked

@@ -8,7 +8,7 @@ import structlog
 
 from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.changes import changes_of_members
+from dam_sync.engine.decide.patches import changes_of_members
 from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation, digest_of

@@ -29,7 +29,8 @@ from dam_sync.engine.context.audiences import hidden_instead, with_everybody
 from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.sampling import is_sampled
-from dam_sync.engine.decide.three_way import kept_values, overlay
+from dam_sync.engine.decide.patches import overlay
+from dam_sync.engine.decide.three_way import kept_values
 from dam_sync.engine.decide.update import fixed_among
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted

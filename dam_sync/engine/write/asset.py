@@ -22,11 +22,18 @@ from dam_sync.engine.compare.files import as_sent
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import DraftedAsset
 from dam_sync.engine.decide.change import AssetChange
-from dam_sync.engine.decide.changes import changes_of_draft, changes_of_patch
 from dam_sync.engine.decide.conflicts import Settlement
-from dam_sync.engine.decide.operations import HIDE, changes_of, digest_of_change, digest_of_create
+from dam_sync.engine.decide.operations import HIDE, digest_of_change, digest_of_create
+from dam_sync.engine.decide.patches import (
+    changes_of,
+    changes_of_draft,
+    changes_of_patch,
+    may_overwrite,
+    merge_patches,
+    overlay,
+)
 from dam_sync.engine.decide.removals import with_relations
-from dam_sync.engine.decide.three_way import Files, kept_values, may_overwrite, overlay
+from dam_sync.engine.decide.three_way import Files, kept_values
 from dam_sync.engine.decide.update import (
     Create,
     Park,
@@ -36,7 +43,6 @@ from dam_sync.engine.decide.update import (
     fixed_among,
     fixed_values,
     fresh_attachments,
-    merge_patches,
     not_carried,
 )
 from dam_sync.engine.guards.probation import refuse_removed

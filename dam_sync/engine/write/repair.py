@@ -17,9 +17,10 @@ from dam_sync.engine.compare.files import FilePair, pair_files
 from dam_sync.engine.context.audiences import defaults_of, with_everybody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
+from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.repair_patch import DATES, RepairPatch, repaired_paths
-from dam_sync.engine.decide.three_way import Files, kept_values, overlay
-from dam_sync.engine.decide.update import fresh_versions, merge_patches, possible
+from dam_sync.engine.decide.three_way import Files, kept_values
+from dam_sync.engine.decide.update import fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import lacking_relations

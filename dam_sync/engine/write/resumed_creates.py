@@ -11,8 +11,9 @@ from dam_sync.engine.compare.differences import date_is_extra, is_arrival
 from dam_sync.engine.compare.facts import spellings
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
-from dam_sync.engine.decide.three_way import Files, overlay
-from dam_sync.engine.decide.update import merge_patches, possible
+from dam_sync.engine.decide.patches import merge_patches, overlay
+from dam_sync.engine.decide.three_way import Files
+from dam_sync.engine.decide.update import possible
 from dam_sync.engine.read.intents import files_sent
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.file_keys import kept_versions, version_key
-from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide, patch_between
+from dam_sync.engine.decide.patches import patch_between
+from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide
 from dam_sync.engine.write.filenames import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation

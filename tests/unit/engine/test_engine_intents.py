@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.decide.update import merge_patches
+from dam_sync.engine.decide.patches import merge_patches
 from dam_sync.engine.read.intents import ATTACHED, FILES, record_intent, recorded_intents
 from dam_sync.model.asset import Draft, Patch, Placement
 from dam_sync.model.codec import draft_to_json

@@ -9,8 +9,8 @@ import pytest
 
 from dam_sync.engine.compare.differences import Defaults
 from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.decide.patches import patch_between
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
-from dam_sync.engine.decide.update import patch_between
 from dam_sync.model.asset import Asset, AssetId, Draft, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
