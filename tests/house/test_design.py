@@ -13,7 +13,8 @@ from dam_sync.help import text_of
 ROOT = Path(__file__).parents[2]
 TEXT = text_of("design")
 STOP = re.compile(r"^\| \d+ \| `([^`]+)` \| ([^|]+) \|", re.MULTILINE)
-WALKS = {title: STOP.findall(TEXT.split(f"## {title}\n")[1].split("\n## ")[0]) for title in ("One asset", "One file")}
+TITLES = ("One asset", "One file", "An update after a crash")
+WALKS = {title: STOP.findall(TEXT.split(f"## {title}\n")[1].split("\n## ")[0]) for title in TITLES}
 
 
 @pytest.mark.parametrize("walk", WALKS)
