@@ -6,7 +6,7 @@ one for each member. Atoms of different sides compare only if they were made tog
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Final, TypeAlias
 
 from dam_sync.model.canonical import canonical, told_apart
@@ -23,15 +23,31 @@ NOTHING: Final[Atoms] = {}
 def atoms_of_fields(values: Sequence[Value | None], field: Field, schema: Schema) -> list[Atoms]:
     """The values of one field at several sides. A list is compared member by member if any side has one, a text
     language by language if each side has one or nothing; rows, and anything else, as one."""
-    held = [as_stored(value, field, schema) for value in values]
-    known = schema.vocabularies.get(field.vocabulary) if field.vocabulary else None
-    if known is not None and known.hierarchical:
-        held = list(told_apart(*held))
+    held = _alike(values, field, schema)
     if any(_is_list(value) for value in held):
         return [dict.fromkeys(_texts(value, field), True) for value in held]
     if all(value is None or isinstance(value, Localized) for value in held):
         return [_by_language(value) for value in held]
     return [{WHOLE: tuple(texts)} if (texts := _texts(value, field)) else NOTHING for value in held]
+
+
+def with_members(
+    value: Value, more: Set[Hashable], values: Sequence[Value | None], field: Field, schema: Schema
+) -> Value:
+    """A value with members or languages of another one, by the keys of their atoms. values: those from which the atoms
+    were made together; the last is the other one."""
+    other = values[-1]
+    if not more or other is None:
+        return value
+    named = _alike(values, field, schema)[-1]
+    if isinstance(other, Localized):
+        held = as_stored(value, field, schema)
+        texts = held.texts if isinstance(held, Localized) else {}
+        return Localized({**texts, **{locale: text for locale, text in other.texts.items() if locale in more}})
+    if not field.multiple and not isinstance(value, tuple):
+        return value
+    rows = zip(_rows(named), _rows(other), strict=True)
+    return (*_rows(value), *(row for name, row in rows if not more.isdisjoint(_texts(name, field))))
 
 
 def as_stored(value: Value | None, field: Field, schema: Schema) -> Value | None:
@@ -57,6 +73,19 @@ def tag_key(tag: str, schema: Schema) -> str:
     """The key of a tag: a target may keep one for two Unicode forms of it, or for two cases."""
     composed = nfc(tag)
     return composed.casefold() if schema.folds_tags else composed
+
+
+def _alike(values: Sequence[Value | None], field: Field, schema: Schema) -> list[Value | None]:
+    """Values in the forms in which they compare."""
+    held = [as_stored(value, field, schema) for value in values]
+    known = schema.vocabularies.get(field.vocabulary) if field.vocabulary else None
+    return list(told_apart(*held)) if known is not None and known.hierarchical else held
+
+
+def _rows(value: Value | None) -> tuple[Scalar, ...]:
+    if isinstance(value, tuple):
+        return value
+    return () if value is None else (value,)
 
 
 def _is_list(value: Value | None) -> bool:

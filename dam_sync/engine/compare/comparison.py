@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from dam_sync.engine.compare.atoms import NOTHING, WHOLE, Atoms
 from dam_sync.engine.compare.expected import Expected, Stage
@@ -17,8 +18,8 @@ VERSIONS, ATTACHMENTS = "versions", "attachments"
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """How a part of the target is not as expected, by the keys of its atoms. missing: nobody but others removed it;
-    added: no state has it; other: another value than any state has."""
+    """How a part of the target is not as it might be, by the keys of its atoms. missing: the target lacks it; added: it
+    has that in addition; other: it has another value."""
 
     missing: frozenset[Hashable] = frozenset()
     added: frozenset[Hashable] = frozenset()
@@ -26,21 +27,33 @@ class Delta:
 
     @property
     def empty(self) -> bool:
-        """Whether the target is as expected."""
+        """Whether there is no difference."""
         return not (self.missing or self.added or self.other)
+
+    @property
+    def lacks(self) -> frozenset[Hashable]:
+        """What the target does not have, whatever it has instead."""
+        return self.missing | self.other
+
+
+AS_IT_IS: Final = Delta()
 
 
 @dataclass(frozen=True, slots=True)
 class PartComparison:
     """What a comparison says of one part. same: the target has what is wanted, or what it gives by itself where nothing
     is; allowed: it has what it may have if nobody but this job wrote; due: some state that it may have differs from
-    what is wanted. foreign: what others did; view: the part as every side has it, None for files."""
+    what is wanted. foreign: how it is not as expected, which others did; change: how it is not as wanted, groups always
+    by member; ours: what of its additions this job wrote, which is no longer wanted; view: the part as every side has
+    it, None for files."""
 
     path: str
     same: bool
     allowed: bool
     due: bool
-    foreign: Delta = Delta()
+    foreign: Delta = AS_IT_IS
+    change: Delta = AS_IT_IS
+    ours: frozenset[Hashable] = frozenset()
     view: PartView | None = None
 
 
@@ -72,21 +85,32 @@ def compare(
 
 
 def _compared(view: PartView) -> PartComparison:
-    delta = _foreign(view)
-    same = view.wanted is not None and _is_same(view.wanted, view)
-    due = view.wanted is not None and any(state is not None and state != view.wanted for state in view.states)
-    return PartComparison(view.path, same, delta.empty, due, delta, view)
+    foreign, wanted = _foreign(view), view.wanted
+    if wanted is None:
+        return PartComparison(view.path, False, foreign.empty, False, foreign, view=view)
+    due = any(state is not None and state != wanted for state in view.states)
+    same = view.now == wanted or _change(view, wanted).empty
+    if same and not due:
+        return PartComparison(view.path, same, foreign.empty, due, foreign, view=view)
+    each = view.by_member or view
+    members = each.wanted or NOTHING
+    written = {key for state in each.states if state is not None for key in state}
+    ours = frozenset(key for key in each.now if key in written and key not in members)
+    return PartComparison(view.path, same, foreign.empty, due, foreign, _change(each, members), ours, view)
 
 
-def _is_same(wanted: Atoms, view: PartView) -> bool:
-    given = view.given if not wanted else frozenset()
-    keys = wanted.keys() if view.less else {*wanted, *view.now}
-    return all(
-        (key in view.now) == (key in wanted) and view.now.get(key) == wanted.get(key)
-        if (key, view.now.get(key)) not in given
-        else True
-        for key in keys
-    )
+def _change(view: PartView, wanted: Atoms) -> Delta:
+    given = frozenset() if wanted else view.given
+    missing, added, other = set[Hashable](), set[Hashable](), set[Hashable]()
+    for key, token in wanted.items():
+        if key in view.now:
+            other.update([key] if view.now[key] != token else [])
+        elif not view.more:
+            missing.add(key)
+    for key, held in view.now.items():
+        if key not in wanted and (key, held) not in given and not view.less:
+            (other if key == WHOLE and view.stated else added).add(key)
+    return Delta(frozenset(missing), frozenset(added), frozenset(other))
 
 
 def _foreign(view: PartView) -> Delta:
@@ -94,7 +118,7 @@ def _foreign(view: PartView) -> Delta:
     that was killed leaves it. One that is as wanted is nobody's change: no edit of people is lost by it."""
     states = [state for state in view.states if state is not None]
     if len(states) < len(view.states) or view.fixed or not states:
-        return Delta()
+        return AS_IT_IS
     states += [view.wanted] if view.wanted is not None else []
     own = view.passing | (view.given if NOTHING in states else frozenset())
     missing, added, other = set[Hashable](), set[Hashable](), set[Hashable]()
@@ -123,4 +147,4 @@ def _files(expected: Expected, seen: Asset) -> Iterator[PartComparison]:
 
 
 def _file_part(path: str, allowed: bool) -> PartComparison:
-    return PartComparison(path, False, allowed, False, Delta() if allowed else Delta(other=frozenset({WHOLE})))
+    return PartComparison(path, False, allowed, False, AS_IT_IS if allowed else Delta(other=frozenset({WHOLE})))

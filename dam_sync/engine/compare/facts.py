@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
@@ -11,11 +11,12 @@ from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.audience import Audience, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
-from dam_sync.model.conflict import DATES
+from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
 from dam_sync.model.schema import Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Localized, Value
 
+SECOND = timedelta(seconds=1)
 ARRIVAL = timedelta(hours=1)  # within which a date may be set by the upload of the asset
 
 
@@ -29,6 +30,14 @@ class Scope:
     tags: bool = False
     groups: bool = False
     dates: frozenset[str] = frozenset()
+
+    def covers(self, path: str) -> bool:
+        """Whether it has the part at this path; a name, a status and restrictions it has not."""
+        if path.startswith(FIELDS):
+            return path.removeprefix(FIELDS) in self.fields
+        if path.startswith(PLACEMENTS):
+            return path.removeprefix(PLACEMENTS) in self.containers
+        return path in self.dates or (path == "tags" and self.tags) or (path == "groups" and self.groups)
 
 
 def scope_of(crosswalk: Crosswalk) -> Scope:
@@ -94,9 +103,36 @@ def given_value(value: Value, seen: Asset) -> Value | None:
     return None
 
 
+def without_given(seen: Asset, states: Sequence[Draft], facts: TargetFacts) -> Asset:
+    """The asset without what the target may have given it by itself, where one of these states has nothing."""
+    fields: dict[str, Value] = {}
+    for key, value in seen.fields.items():
+        written = all(key in state.fields for state in states)
+        left = value if written else _less(value, given_value(value, seen))
+        fields |= {} if left is None else {key: left}
+    release, rights = seen.rights.release_at, seen.rights
+    if release and facts.is_arrival_of_release(release, seen) and not all(state.rights.release_at for state in states):
+        rights = replace(rights, release_at=None)
+    return replace(seen, fields=fields, rights=rights)
+
+
+def _less(value: Value, part: Value | None) -> Value | None:
+    if isinstance(value, Localized) and isinstance(part, Localized):
+        texts = {locale: text for locale, text in value.texts.items() if locale not in part.texts}
+        return Localized(texts) if texts else None
+    return value if part is None else None
+
+
 def is_seen_by_nobody(seen: Asset) -> bool:
     """Whether it has no release date, without which its service shows it to nobody."""
     return any(one.kind is RestrictionKind.UNRELEASED for one in seen.rights.restrictions)
+
+
+def is_other_date(one: datetime | None, other: datetime | None, precision: timedelta) -> bool:
+    """Whether two dates differ, or one is missing. precision: of the target; less than a second never counts."""
+    if one is None or other is None:
+        return one is not other
+    return abs(one - other) >= max(precision, SECOND)
 
 
 def date_of(side: Draft | Asset, path: str) -> datetime | None:

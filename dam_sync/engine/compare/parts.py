@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import permutations
@@ -18,7 +18,15 @@ from dam_sync.engine.compare.atoms import (
     tag_key,
 )
 from dam_sync.engine.compare.expected import Expected, Stage
-from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, date_of, given_value, is_seen_by_nobody
+from dam_sync.engine.compare.facts import (
+    Members,
+    Scope,
+    TargetFacts,
+    date_of,
+    given_value,
+    is_other_date,
+    is_seen_by_nobody,
+)
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
@@ -27,7 +35,6 @@ from dam_sync.model.schema import Field, Schema
 EVERYBODY: Final = "everybody"
 EQUAL: Final[Atoms] = {WHOLE: "equal"}
 TAGS, GROUPS, RESTRICTIONS, STATUS, FILENAME = "tags", "groups", "restrictions", "status", "filename"
-SECOND: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,8 @@ class PartView:
     wanted: None if nothing is wanted; now: at the target. given: atoms that the target may have given by
     itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way.
     lacking: whether it may be missing for a time; more: only further atoms count; less: only missing ones; fixed: no
-    call changes it of an asset that exists, so that others changed nothing either."""
+    call changes it of an asset that exists, so that others changed nothing either. stated: something is wanted, be it
+    an empty value, such as `no`; by_member: the same member by member, where it is compared as one value."""
 
     path: str
     states: tuple[Atoms | None, ...]
@@ -48,6 +56,8 @@ class PartView:
     more: bool = False
     less: bool = False
     fixed: bool = False
+    stated: bool = False
+    by_member: PartView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,8 @@ class Sides:
         own = None if held is None else given_value(held, self.seen)
         values = [draft.fields.get(key) for draft in self.drafts]
         *sides, now, given = atoms_of_fields([*values, held, own], field, self.facts.schema)
-        return replace(self._view(f"{FIELDS}{key}", sides, now), given=frozenset(given.items()))
+        stated = self.wanted is not None and key in self.wanted.fields
+        return replace(self._view(f"{FIELDS}{key}", sides, now), given=frozenset(given.items()), stated=stated)
 
     def _filename(self) -> Iterator[PartView]:
         """An asset without a file has no name, for which some services invent one; a target that cannot rename has the
@@ -165,17 +176,30 @@ class Sides:
     def _places(self, kind: str) -> PartView:
         schema = self.facts.schema
         held = [_of_kind(draft.placements, kind) for draft in self.drafts]
-        known = {place.id: _place_key(place, schema) for places in held for place in places if place.id}
-        there = _of_kind(self.seen.placements, kind)
-        now = members(known.get(place.id) or _place_key(place, schema) for place in there)
-        view = self._view(
-            f"{PLACEMENTS}{kind}", [members(_place_key(each, schema) for each in one) for one in held], now
-        )
+        sides = [members(_place_key(each, schema) for each in one) for one in held]
+        view = self._view(f"{PLACEMENTS}{kind}", sides, members(self._keys_there(kind).values()))
         given = members(_place_key(place, schema) for place in _of_kind(schema.container_default, kind))
         staging = NOTHING
         if self.expected.stage is not Stage.COMPLETE:
             staging = members(_place_key(place, schema) for place in _of_kind(schema.container_staging, kind))
         return replace(view, given=frozenset(given.items()), passing=frozenset(staging.items()))
+
+    def _keys_there(self, kind: str) -> dict[Placement, Hashable]:
+        """The containers of the target, with the keys of their atoms: one that a draft names by its id has its key."""
+        schema = self.facts.schema
+        places = (place for draft in self.drafts for place in _of_kind(draft.placements, kind))
+        known = {place.id: _place_key(place, schema) for place in places if place.id}
+        there = _of_kind(self.seen.placements, kind)
+        return {place: known.get(place.id) or _place_key(place, schema) for place in there}
+
+    def places_there(self, kind: str, keys: Set[Hashable]) -> frozenset[Placement]:
+        """The containers of the target whose atoms have these keys."""
+        return frozenset(place for place, key in self._keys_there(kind).items() if key in keys)
+
+    def places_wanted(self, kind: str, keys: Set[Hashable]) -> frozenset[Placement]:
+        """The containers of the draft whose atoms have these keys."""
+        places = _of_kind(self.wanted.placements, kind) if self.wanted is not None else []
+        return frozenset(place for place in places if _place_key(place, self.facts.schema) in keys)
 
     # -- who sees it ----------------------------------------------------------------------------------------------
 
@@ -197,15 +221,12 @@ class Sides:
                 yield self._date(path, sides, date_of(self.seen, path))
 
     def _date(self, path: str, sides: Sequence[datetime | None], held: datetime | None) -> PartView:
-        near = next((side for side in sides if side and held and not self._differ(side, held)), held)
+        near = next((side for side in sides if not is_other_date(side, held, self.facts.precision)), held)
         view = self._view(path, [single(side) for side in sides], single(near))
         if path != "release":
             return view
         own = held is not None and self.facts.is_arrival_of_release(held, self.seen)
         return replace(view, given=frozenset(view.now.items()) if own else frozenset(), lacking=self.is_withheld)
-
-    def _differ(self, one: datetime, other: datetime) -> bool:
-        return abs(one - other).total_seconds() >= max(self.facts.precision.total_seconds(), SECOND)
 
     @property
     def is_withheld(self) -> bool:
@@ -222,24 +243,31 @@ class Sides:
         if there and all(draft.rights.groups == there for draft in self.drafts):
             yield self._equal(GROUPS)
             return
-        everybody = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
+        open_to = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
+        if not open_to:
+            yield self._group_members(there)
+            return
         visible = not is_seen_by_nobody(self.seen) or self.is_withheld
-        is_open = bool(everybody) and (there in everybody or (not there and visible))
-        if everybody:
-            sides: list[Atoms] = [_open_or(draft.rights.groups, everybody) for draft in self.drafts]
-            now: Atoms = single(EVERYBODY) if is_open else single(there)
-        else:
-            sides, now = [members(draft.rights.groups) for draft in self.drafts], members(there)
-        given = frozenset().union(
-            *(self.facts.default_groups(draft) for draft in self.drafts if not draft.rights.groups)
-        )
-        own = there <= given | self.seen.inherited_groups
-        by_itself = (
-            frozenset(now.items())
-            if everybody and own
-            else frozenset(members(given | self.seen.inherited_groups).items())
-        )
-        yield replace(self._view(GROUPS, sides, now), given=by_itself, passing=self._staging_groups(there, now))
+        is_open = there in open_to or (not there and visible)
+        now = single(EVERYBODY) if is_open else single(there)
+        view = self._view(GROUPS, [_open_or(draft.rights.groups, open_to) for draft in self.drafts], now)
+        by_itself = frozenset(now.items()) if there <= self._given_groups else frozenset()
+        wanted = self.drafts[-1].rights.groups
+        held = there if there or not is_open else wanted if wanted in open_to else open_to[0]
+        passing, each = self._staging_groups(there, now), self._group_members(held)
+        yield replace(view, given=by_itself, passing=passing, by_member=each)
+
+    def _group_members(self, there: frozenset[str]) -> PartView:
+        now = members(there)
+        view = self._view(GROUPS, [members(draft.rights.groups) for draft in self.drafts], now)
+        given = frozenset(members(self._given_groups).items())
+        return replace(view, given=given, passing=self._staging_groups(there, now))
+
+    @property
+    def _given_groups(self) -> frozenset[str]:
+        """Those that an asset has whose draft names none."""
+        silent = [draft for draft in self.drafts if not draft.rights.groups]
+        return self.seen.inherited_groups.union(*map(self.facts.default_groups, silent))
 
     def _staging_groups(self, there: frozenset[str], now: Atoms) -> frozenset[tuple[Hashable, Hashable]]:
         """Groups that alone may see an asset until its create is complete."""

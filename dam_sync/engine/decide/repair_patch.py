@@ -6,145 +6,145 @@ contains is not an addition of others: it is removed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.compare.differences import (
-    Defaults,
-    Extras,
-    as_held,
-    date_differs,
-    date_is_extra,
-    field_differs,
-    field_is_extra,
-    status_differs,
-    with_names,
-)
-from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.compare.atoms import tag_key, with_members
+from dam_sync.engine.compare.comparison import AS_IT_IS, Delta, PartComparison, compare
+from dam_sync.engine.compare.expected import Expected, ExpectedFiles
+from dam_sync.engine.compare.facts import Scope, TargetFacts
+from dam_sync.engine.compare.parts import FILENAME, GROUPS, RESTRICTIONS, STATUS, TAGS, Sides
 from dam_sync.engine.decide.patches import merge_patches
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
-from dam_sync.model.canonical import canonical
-from dam_sync.model.codec import rights_from_json
-from dam_sync.model.limits import Limits
-from dam_sync.model.schema import Schema
-from dam_sync.model.values import Json, Localized, Row, Scalar, Value, value_from_json
+from dam_sync.model.codec import draft_from_json
+from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
+from dam_sync.model.values import Json, Value
 
 
 @dataclass(frozen=True, slots=True)
 class RepairPatch:
     """One asset to be repaired. states: the draft that was written last, and those that interrupted attempts may have
-    written in part since, as JSON; keep: leave what others added."""
+    written in part since, as JSON; actual: with the members of containers that list these; keep: leave what others
+    added."""
 
     draft: Draft
     states: Sequence[Json]
     actual: Asset
-    schema: Schema
-    limits: Limits
+    facts: TargetFacts
     scope: Scope
-    defaults: Defaults
     keep: bool = True
 
     def patch(self) -> Patch:
         """Everything that an update can restore, and nothing that is already right."""
-        draft, actual = self.draft, with_names(self.actual, self.schema, self.draft.tags)
-        wanted, extras = merge_patches(self.states, draft), Extras.of(draft, actual, self.scope, self.defaults)
+        expected = Expected([*map(draft_from_json, self.states)], ExpectedFiles(known=False))
+        sides = Sides(expected, self.actual, self.facts, self.scope, self.draft)
+        parts = compare(expected, self.actual, self.facts, self.scope, self.draft).parts
+        return _Restored(sides, parts, merge_patches(self.states, self.draft), self.draft, self.keep).patch()
+
+
+@dataclass(frozen=True, slots=True)
+class _Restored:
+    """The patch of a comparison. update: what a usual run would write."""
+
+    sides: Sides
+    parts: Mapping[str, PartComparison]
+    update: Patch
+    draft: Draft
+    keep: bool
+
+    def patch(self) -> Patch:
+        tags_add, tags_remove = self._tags()
+        placements_add, placements_remove = self._placements()
         found = Patch(
             fields=dict(self._fields()),
-            filename=draft.filename if draft.filename not in ("", actual.filename) else None,
-            placements_add=draft.placements - actual.placements,
-            placements_remove=self._misplaced(actual.placements, extras, wanted),
-            tags_add=draft.tags - actual.tags,
-            tags_remove=actual.tags & (wanted.tags_remove if self.keep else wanted.tags_remove | extras.tags),
-            closed=wanted.closed,
+            filename=self.draft.filename if self._is_wrong(FILENAME) else None,
+            placements_add=placements_add,
+            placements_remove=placements_remove,
+            tags_add=tags_add,
+            tags_remove=tags_remove,
+            closed=self.update.closed,
         )
-        if draft.closed or wanted.closed is not None:  # hidden or reopened: status and rights are written completely
-            return replace(found, status=wanted.status, rights=wanted.rights, cleared=wanted.cleared)
-        rights, cleared = self._rights(extras)
-        return replace(found, status=self._status(), rights=rights, cleared=cleared)
+        if self.sides.masked:  # hidden or reopened: status and rights are written completely
+            return replace(found, status=self.update.status, rights=self.update.rights, cleared=self.update.cleared)
+        rights, cleared = self._rights()
+        return replace(
+            found, status=self.draft.status if self._is_wrong(STATUS) else None, rights=rights, cleared=cleared
+        )
+
+    def _change(self, path: str) -> Delta:
+        return self.parts[path].change if path in self.parts else AS_IT_IS
+
+    def _is_wrong(self, path: str) -> bool:
+        """Whether a value that is one is missing or another one."""
+        return bool(self._change(path).lacks)
+
+    def _excess(self, path: str) -> frozenset[Hashable]:
+        """What the target has and must not have: what we wrote before, and additions of others where nobody may add."""
+        if path not in self.parts:
+            return frozenset()
+        part = self.parts[path]
+        counts = not self.keep and self.sides.scope.covers(path)
+        return part.ours | part.change.added if counts else part.ours
 
     def _fields(self) -> Iterator[tuple[str, Value | None]]:
-        """Fields that differ, then those that are empty in the draft: we wrote them before, or nobody may add any."""
-        draft, now = self.draft.fields, self.actual.fields
-        before: dict[str, list[Value]] = {}
-        for state in self.states:
-            for key, value in state["fields"].items():
-                before.setdefault(key, []).append(value_from_json(value))
-        for key, value in draft.items():
-            field = self.schema.fields.get(key)
-            merged = self._with_additions(key, value, before.get(key, ()))
-            if field_differs(value, now.get(key), field, self.schema) or (
-                field_is_extra(value, now.get(key), field, self.schema)
-                and canonical(as_held(merged, field, self.schema)) != canonical(now.get(key))
-            ):
-                yield key, merged
-        for key in sorted(now.keys() - draft.keys()):
-            added = key in self.scope.fields and not self.keep
-            field = self.schema.fields.get(key)
-            if (key in before or added) and field_is_extra(None, now[key], field, self.schema):
+        """Fields that differ; None for those that the draft does not have, if we wrote them before, or if nobody may
+        add any."""
+        for path, part in self.parts.items():
+            key = path.removeprefix(FIELDS)
+            if key == path or part.view is None:
+                continue
+            value, excess = self.draft.fields.get(key), self._excess(path)
+            if value is not None and (part.change.lacks or excess):
+                yield key, self._with_additions(key, value, part.change.added - excess)
+            elif value is None and part.view.now and (excess or key in self.update.fields):
                 yield key, None
 
-    def _with_additions(self, key: str, value: Value, before: Sequence[Value]) -> Value:
-        """The value with values or languages that others added. before: what attempts of ours wrote."""
-        now, field = self.actual.fields.get(key), self.schema.fields.get(key)
-        if not self.keep or now is None:
-            return value
-        held, former = as_held(value, field, self.schema), [as_held(each, field, self.schema) for each in before]
-        if isinstance(held, Localized) and isinstance(now, Localized):
-            ours = frozenset().union(*(each.texts for each in former if isinstance(each, Localized)))
-            more = {locale: text for locale, text in now.texts.items() if locale not in (*held.texts, *ours)}
-            return Localized({**held.texts, **more}) if more else value
-        if isinstance(value, tuple) and isinstance(now, tuple) and not any(isinstance(row, Row) for row in value):
-            known = {*canonical(held), *(text for each in former for text in canonical(each))}
-            more_rows: tuple[Scalar, ...] = tuple(row for row in now if not known.intersection(canonical(row)))
-            return (*value, *more_rows)
-        return value
+    def _with_additions(self, key: str, value: Value, added: frozenset[Hashable]) -> Value:
+        field, schema = self.sides.facts.schema.fields[key], self.sides.facts.schema
+        values = [*(draft.fields.get(key) for draft in self.sides.drafts), self.sides.seen.fields.get(key)]
+        return with_members(value, added, values, field, schema)
 
-    def _misplaced(self, now: frozenset[Placement], extras: Extras, wanted: Patch) -> frozenset[Placement]:
-        """Containers to leave: those we put it into before, those of a kind limited to one, and all
-        that others put it into where nobody may."""
-        kinds = {place.kind for place in self.draft.placements}
-        single = {kind for kind, most in self.schema.container_most.items() if most == 1 and kind in kinds}
-        moved = {place for place in extras.placements if place.kind in single or not self.keep}
-        gone = {(place.kind, place.id) for place in wanted.placements_remove if place.id}  # others may have renamed it
-        gone -= {(place.kind, place.id) for place in self.draft.placements}
-        left = (place for place in now if place in wanted.placements_remove or (place.kind, place.id) in gone)
-        return frozenset(moved) | frozenset(left)
+    def _tags(self) -> tuple[frozenset[str], frozenset[str]]:
+        schema, missing, excess = self.sides.facts.schema, self._change(TAGS).missing, self._excess(TAGS)
+        add = frozenset(tag for tag in self.draft.tags if tag_key(tag, schema) in missing)
+        return add, frozenset(tag for tag in self.sides.seen.tags if tag_key(tag, schema) in excess)
 
-    def _status(self) -> str | None:
-        return self.draft.status if status_differs(self.draft.status, self.actual) else None
+    def _placements(self) -> tuple[frozenset[Placement], frozenset[Placement]]:
+        """Containers to join, and those to leave: of a kind that is limited to one also that of others."""
+        add, remove, most = set[Placement](), set[Placement](), self.sides.facts.schema.container_most
+        for path, part in self.parts.items():
+            kind = path.removeprefix(PLACEMENTS)
+            if kind == path or part.view is None:
+                continue
+            moved = part.change.added if most.get(kind) == 1 and part.view.wanted else frozenset()
+            add |= self.sides.places_wanted(kind, part.change.missing)
+            remove |= self.sides.places_there(kind, self._excess(path) | moved)
+        return frozenset(add), frozenset(remove)
 
-    def _rights(self, extras: Extras) -> tuple[Rights | None, frozenset[str]]:
+    def _rights(self) -> tuple[Rights | None, frozenset[str]]:
         """The complete rights if one of them is to change, and the dates to be cleared."""
-        ours, theirs = self.draft.rights, self.actual.rights
-        before = [rights_from_json(state["rights"]) for state in self.states]
-        added = extras.groups.difference(*(each.groups for each in before))
-        kept = added if self.keep else frozenset()
-        gone = (extras.groups - kept) if ours.groups else frozenset()
-        cleared = {name for name, attribute in DATES.items() if self._clears(name, attribute, before)}
+        ours, theirs = self.draft.rights, self.sides.seen.rights
+        cleared = frozenset(path for path in DATES if self._change(path).added & self._excess(path))
         dates = {
-            attribute: getattr(ours, attribute) or (None if name in cleared else getattr(theirs, attribute))
-            for name, attribute in DATES.items()
+            name: getattr(ours, name) or (None if path in cleared else getattr(theirs, name))
+            for path, name in DATES.items()
         }
-        wrong = [name for name, attribute in DATES.items() if self._differs(attribute)]
-        missing = ours.groups - theirs.groups or ours.restrictions - theirs.restrictions
-        if not (wrong or cleared or gone or missing):
+        groups, wrong = self._groups()
+        if not (wrong or cleared or any(self._is_wrong(path) for path in (*DATES, RESTRICTIONS))):
             return None, frozenset()
-        groups = ours.groups | kept if ours.groups else frozenset()
-        return Rights(dates["release_at"], dates["expires_at"], groups, ours.restrictions), frozenset(cleared)
+        return Rights(dates["release_at"], dates["expires_at"], groups, ours.restrictions), cleared
 
-    def _differs(self, attribute: str) -> bool:
-        want, have = getattr(self.draft.rights, attribute), getattr(self.actual.rights, attribute)
-        return date_differs(want, have, self.limits.precision)
-
-    def _clears(self, name: str, attribute: str, before: Sequence[Rights]) -> bool:
-        """Whether a date that the draft lacks has to be removed."""
-        extra = date_is_extra(name, getattr(self.draft.rights, attribute), self.actual, self.defaults)
-        wrote = any(getattr(each, attribute) is not None for each in before)
-        return extra and (wrote or (name in self.scope.dates and not self.keep))
-
-
-DATES: Mapping[str, str] = {"release": "release_at", "expiry": "expires_at"}
-GROUPS = "groups"
+    def _groups(self) -> tuple[frozenset[str], bool]:
+        """The groups to be written, and whether those of the target are wrong. Where a side is open to everybody, those
+        of others do not stay beside: they stood in place of it, or would show the asset to more people than the draft.
+        """
+        wanted, change, excess = self.draft.rights.groups, self._change(GROUPS), self._excess(GROUPS)
+        if not wanted or GROUPS not in self.parts:
+            return wanted, False
+        view, wrong = self.parts[GROUPS].view, bool(change.missing or excess)
+        as_one = view is not None and view.by_member is not None
+        kept = frozenset() if wrong and as_one else change.added - excess
+        return wanted.union(map(str, kept)), wrong
 
 
 def repaired_paths(patch: Patch, base: Patch, settled: Patch, theirs: Rights) -> list[str]:

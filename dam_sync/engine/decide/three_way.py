@@ -14,9 +14,8 @@ from datetime import datetime
 
 from dam_sync.engine.compare.atoms import as_stored
 from dam_sync.engine.compare.comparison import Comparison, compare
-from dam_sync.engine.compare.differences import date_differs
 from dam_sync.engine.compare.expected import Expected, ExpectedFiles
-from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, is_other_date
 from dam_sync.engine.compare.file_keys import VERSIONS, version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.decide.update import fixed_among
@@ -239,9 +238,7 @@ class ThreeWay:
         return all(self._moved(theirs, each) for each in (ours, *before))
 
     def _moved(self, one: datetime | None, other: datetime | None) -> bool:
-        if one is None or other is None:
-            return one is not other
-        return date_differs(one, other, self.facts.precision)
+        return is_other_date(one, other, self.facts.precision)
 
     def undone(self) -> list[ValueConflict]:
         """Dates that changed only at the target and that writing the source's rights as a whole sets back."""

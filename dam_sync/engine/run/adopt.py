@@ -27,7 +27,7 @@ from dam_sync.engine.compare.file_keys import (
 )
 from dam_sync.engine.compare.files import pair_files
 from dam_sync.engine.context.asset_labels import plain_text
-from dam_sync.engine.context.audiences import hidden_instead, with_everybody
+from dam_sync.engine.context.audiences import hidden_instead
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.decide.patches import overlay
@@ -37,7 +37,8 @@ from dam_sync.engine.guards.lost_state import everything_in, is_marked
 from dam_sync.engine.guards.way_back import marks_of, may_be_copy, origins_of
 from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
 from dam_sync.engine.names.terms import TERMS, TargetTerms
-from dam_sync.engine.read.facts import differing
+from dam_sync.engine.read.compared import with_everybody
+from dam_sync.engine.read.facts import differing, facts_of
 from dam_sync.engine.read.relations import hides_relations
 from dam_sync.engine.run.dry_run import INVENTED
 from dam_sync.engine.run.execute import list_everything, move
@@ -272,7 +273,7 @@ class MatchingWorker(Worker):
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
         found = [one for one in differing(context, placed, open_to) if not one.extra]
-        found += [] if draft.closed else hidden_instead(context, actual, draft)
+        found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
         return [one.path for one in found if one.path not in link.kept]
 
     def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dam_sync.engine.compare.differences import with_names
 from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
-from dam_sync.engine.context.audiences import with_everybody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.three_way import kept_values
+from dam_sync.engine.read.compared import with_everybody, with_names
 from dam_sync.engine.read.facts import differing
 from dam_sync.engine.run.dry_run import INVENTED
 from dam_sync.mapping.crosswalk import Drafted

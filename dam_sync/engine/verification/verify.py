@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.compare.differences import Difference, with_unsure
+from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.compare.file_keys import (
     ATTACHMENTS,
@@ -25,7 +25,7 @@ from dam_sync.engine.compare.file_keys import (
 )
 from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
-from dam_sync.engine.context.audiences import hidden_instead, with_everybody
+from dam_sync.engine.context.audiences import hidden_instead
 from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.sampling import is_sampled
@@ -36,7 +36,8 @@ from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.guards.probation import still_deletable, watch_probation
 from dam_sync.engine.names.source_terms import SourceTerms
-from dam_sync.engine.read.facts import differing
+from dam_sync.engine.read.compared import with_everybody, with_unsure
+from dam_sync.engine.read.facts import differing, facts_of
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import compare_relations, hides_relations
 from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
@@ -401,7 +402,7 @@ class Verifier:
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
             actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_schema)
         found += seen_though_closed(context, draft, actual)
-        found += [] if draft.closed else hidden_instead(context, actual, draft)
+        found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
         actual, more = with_everybody(context, actual, draft, hidden=True), context.policy.extras != "ignore"
         found += [one for one in differing(context, draft, actual) if more or not one.extra]
         files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)

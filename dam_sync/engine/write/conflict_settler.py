@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.context.audiences import with_everybody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import (
     SAME_TIME,
@@ -22,6 +21,7 @@ from dam_sync.engine.decide.conflicts import (
 )
 from dam_sync.engine.decide.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
 from dam_sync.engine.guards.finding import EXAMPLES
+from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch

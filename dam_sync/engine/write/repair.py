@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.compare.differences import date_differs, with_unsure
-from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.compare.facts import Members, is_other_date, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
 from dam_sync.engine.compare.files import FilePair, pair_files
-from dam_sync.engine.context.audiences import defaults_of, with_everybody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
-from dam_sync.engine.decide.repair_patch import DATES, RepairPatch, repaired_paths
+from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
 from dam_sync.engine.decide.update import fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
+from dam_sync.engine.read.compared import with_everybody, with_unsure
+from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import lacking_relations
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
@@ -29,7 +29,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
-from dam_sync.model.conflict import FIELDS, FILE
+from dam_sync.model.conflict import DATES, FIELDS, FILE
 from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
 from dam_sync.model.link import LinkRow
@@ -167,10 +167,8 @@ class Repairer:
             draft=named,
             states=states,
             actual=actual,
-            schema=context.target_schema,
-            limits=context.target.limits,
+            facts=facts_of(context, members=Members.ALL),
             scope=scope_of(context.crosswalk),
-            defaults=defaults_of(context, draft),
             keep=context.policy.extras != "fail",
         ).patch()
 
@@ -200,8 +198,8 @@ class Repairer:
         for name in DATES.values():
             date = getattr(then.rights, name)
             trial = replace(left, rights=replace(left.rights, **{name: date}))
-            moved = date_differs(date, getattr(left.rights, name), target.limits.precision)
-            if moved and not self._shows_more(left, trial):
+            moved = is_other_date(date, getattr(left.rights, name), target.limits.precision)
+            if date is not None and moved and not self._shows_more(left, trial):
                 left = trial
         return left.rights
 

@@ -3,31 +3,29 @@ over."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from dam_sync.engine.compare.differences import date_is_extra, is_arrival
-from dam_sync.engine.compare.facts import spellings
+from dam_sync.engine.compare.facts import without_given
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.update import possible
+from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.intents import files_sent
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, Patch
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import draft_to_json
+from dam_sync.model.codec import draft_from_json, draft_to_json
 from dam_sync.model.conflict import FIELDS, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
-from dam_sync.model.unicode_forms import nfc
-from dam_sync.model.values import Json, Localized, Value
+from dam_sync.model.values import Json
 
 TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{ParkReason.STILL_IN_TRASH}" --retry`'
 
@@ -66,7 +64,8 @@ class ResumedCreate:
             stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
             before += [draft_to_json(each) for each in stages]
             patch = merge_patches(before, draft)
-            actual = without_file_names(self._outside_of_staging(actual))
+            actual = self._outside_of_staging(actual)
+        actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
         fresh = await self._has_more_versions(link)
         files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, begun=True)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
@@ -118,7 +117,7 @@ class ResumedCreate:
             return None
         if actual.status != TRASH:
             known, schema = self.context.counterparts, self.context.target_schema
-            return without_arrival(known.as_known(actual, schema, draft))
+            return known.as_known(actual, schema, draft)
         marker = draft.marker  # taken from a partial create that a run trashes
         marked = marker is not None and actual.fields.get(marker.field) == marker.value
         if marked and not await self._was_trashed(asset, made):
@@ -130,38 +129,6 @@ class ResumedCreate:
         """Whether a run trashed this asset of the target, or undid its create."""
         rows = (await self.context.store.story(asset)).ledger
         return any(row.target == made and row.changes.get("trash") == [False, True] for row in rows)
-
-
-def without_arrival(actual: Asset) -> Asset:
-    """The asset without dates that the service itself gave it on arrival."""
-    fields = {key: value for key, value in actual.fields.items() if not _is_arrival(value, actual)}
-    rights = actual.rights
-    if not date_is_extra("release", None, actual):
-        rights = replace(rights, release_at=None)
-    return replace(actual, fields=fields, rights=rights)
-
-
-def without_file_names(actual: Asset) -> Asset:
-    """The asset without texts that are the name of its file, in any language: a service may give it that as a title,
-    which stands until ours is written."""
-    names = {*spellings(actual.filename), *spellings(actual.file.name if actual.file else "")}
-    fields = {key: _other_than(value, names) for key, value in actual.fields.items()}
-    return replace(actual, fields={key: value for key, value in fields.items() if value is not None})
-
-
-def _other_than(value: Value, names: Set[str]) -> Value | None:
-    """A text that is none of these names; any other value as it is."""
-    match value:
-        case str():
-            return None if nfc(value) in names else value
-        case Localized(texts):
-            left = {each: text for each, text in texts.items() if nfc(text) not in names}
-            return Localized(left) if left else None
-    return value
-
-
-def _is_arrival(value: Value, actual: Asset) -> bool:
-    return isinstance(value, datetime) and is_arrival(value, actual)
 
 
 def _with_settled(changed: Patch, found: Settlement) -> Patch:

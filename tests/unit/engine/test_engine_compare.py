@@ -302,3 +302,9 @@ def test_a_target_that_keeps_one_tag_for_two_cases_has_the_tag_in_either(folds: 
     wanted, held = draft(tags=frozenset({"Wheel"})), asset(tags=frozenset({"wheel"}))
     other = differing(wanted, held, replace(SCHEMA, folds_tags=folds), EVERY)
     assert [each.path for each in other if not each.extra] == found
+
+
+def test_a_box_that_somebody_ticked_differs_if_the_source_says_no() -> None:
+    ticked = asset(fields={**asset().fields, "cleared": True})
+    assert paths(draft(fields={**draft().fields, "cleared": False}), ticked) == ["fields.cleared"]
+    assert paths(draft(), ticked) == [], "nothing is wanted: an addition"

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.atoms import WHOLE
+from dam_sync.engine.compare.comparison import Delta, compare
 from dam_sync.engine.compare.expected import ExpectedFiles, Stage
+from dam_sync.engine.compare.facts import without_given
 from dam_sync.model.asset import Asset, Draft, FileRef, Rights
 from dam_sync.model.audience import Restriction, RestrictionKind
 from dam_sync.model.values import Localized
@@ -192,3 +194,38 @@ def test_what_is_wanted_and_there_is_the_same_whoever_wrote_it(
     parts = {path: part for path, part in found.parts.items() if path not in ("file", "versions", "attachments")}
     assert all(part.same for part in parts.values())
     assert all(part.due or part.allowed for part in parts.values())
+
+
+def test_what_the_target_gave_by_itself_is_left_out_where_a_state_has_nothing() -> None:
+    """What an attempt wrote is not left out, though the target might have given the same."""
+    plain = replace(PLAIN, fields={})
+    caption = {"en": "by hand", "de": "a.jpg"}
+    seen = asset_of(PLAIN, fields={"title": "a", "caption": Localized(caption), "day": LONG_AGO, "words": ("a", "b")})
+    seen = replace(seen, rights=replace(PLAIN.rights, release_at=LONG_AGO))
+    left = without_given(seen, [PLAIN, plain], facts())
+    assert left.fields == {"caption": Localized({"en": "by hand"}), "words": ("a", "b")}
+    assert left.rights == PLAIN.rights
+    wrote = replace(PLAIN, fields=seen.fields, rights=seen.rights)
+    assert without_given(seen, [wrote], facts()) == seen
+    assert without_given(seen, [wrote, plain], facts()) == left
+
+
+def test_how_an_asset_is_not_as_wanted_is_said_by_atoms() -> None:
+    last = replace(PLAIN, fields={"title": "T", "words": ("a", "b")}, tags=frozenset({"old"}))
+    wanted = replace(PLAIN, fields={"title": "U", "words": ("a", "c")}, tags=frozenset({"new"}))
+    seen = asset_of(last, fields={"title": "T", "words": ("a", "b", "by hand")}, tags=frozenset({"old", "handmade"}))
+    parts = compare(expected(last), seen, facts(), SCOPE, wanted).parts
+    assert parts["fields.title"].change == Delta(other=frozenset({WHOLE}))
+    assert parts["fields.words"].change == Delta(frozenset("c"), frozenset({"b", "by hand"}))
+    assert parts["fields.words"].ours == {"b"}
+    assert parts["tags"].change == Delta(frozenset({"new"}), frozenset({"old", "handmade"}))
+    assert parts["tags"].ours == {"old"}
+
+
+def test_groups_are_said_by_member_also_beside_everybody() -> None:
+    seen = asset_of(replace(PLAIN, rights=Rights(groups=frozenset({"g", "h"}))))
+    found = compare(expected(PLAIN), seen, facts(), SCOPE, OPEN).parts["groups"]
+    assert (found.same, found.allowed) == (False, False)
+    assert (found.change, found.ours) == (Delta(frozenset({"all"}), frozenset({"g", "h"})), {"g"})
+    opened = compare(expected(OPEN), asset_of(OPEN, rights=Rights()), facts(), SCOPE, PLAIN).parts["groups"]
+    assert (opened.allowed, opened.change, opened.ours) == (True, Delta(frozenset("g"), frozenset({"all"})), {"all"})

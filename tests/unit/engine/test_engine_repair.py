@@ -7,18 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dam_sync.engine.compare.differences import Defaults
-from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.compare.facts import Members, Scope
 from dam_sync.engine.decide.patches import patch_between
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.model.asset import Asset, AssetId, Draft, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.exposure import is_wider
-from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.naming import Naming
-from dam_sync.model.schema import Field, FieldKind, Schema
+from dam_sync.model.schema import Field, FieldKind, Schema, Vocabulary
 from dam_sync.model.values import Localized, Row, Term, Value
+from tests.support.comparisons import FILE, facts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(days=400)
@@ -49,6 +48,7 @@ ACTUAL = Asset(
     Revision("r"),
     filename="a.jpg",
     status="published",
+    versions=(FILE,),
     fields={"title": Localized({"en": "Sea"}), "note": "as it was", "subject": (Term("Sea", "1"),)},
     placements=frozenset({OURS}),
     tags=frozenset({"sea"}),
@@ -60,7 +60,8 @@ def patch(
     actual: Asset, *, draft: Draft = DRAFT, last: Draft | None = None, keep: bool = True, schema: Schema = SCHEMA
 ) -> Patch:
     before = draft_to_json(last or draft)
-    return RepairPatch(draft, [before], actual, schema, Limits(page=1, pace=Pace()), SCOPE, Defaults(), keep).patch()
+    about = replace(facts(), schema=schema, members=Members.ALL)
+    return RepairPatch(draft, [before], actual, about, SCOPE, keep).patch()
 
 
 def fields(**values: Value) -> dict[str, Value]:
@@ -223,3 +224,75 @@ def test_a_container_that_the_asset_left_is_left_though_others_renamed_it() -> N
         last=DRAFT,
     )
     assert (found.placements_add, found.placements_remove) == ({SPARE}, {renamed})
+
+
+def test_a_container_that_the_source_renamed_is_not_left() -> None:
+    renamed = replace(DRAFT, placements=frozenset({Placement("folder", ("New",), OURS.id)}))
+    assert patch(ACTUAL, draft=renamed, last=DRAFT).empty
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_container_that_others_renamed_is_the_same(keep: bool) -> None:
+    there = replace(ACTUAL, placements=frozenset({Placement("folder", ("Theirs",), OURS.id)}))
+    assert patch(there, keep=keep).empty
+
+
+def test_what_the_target_gave_by_itself_is_not_taken_away() -> None:
+    """Nor does a verification report it."""
+    draft = replace(DRAFT, fields={key: value for key, value in DRAFT.fields.items() if key != "note"})
+    assert patch(replace(ACTUAL, fields=fields(note="a")), draft=draft, keep=False).empty
+    assert patch(replace(ACTUAL, fields=fields(note="by hand")), draft=draft, keep=False).fields == {"note": None}
+
+
+def test_what_we_wrote_is_taken_away_though_the_target_might_have_given_it() -> None:
+    draft = replace(DRAFT, fields={key: value for key, value in DRAFT.fields.items() if key != "note"})
+    named = replace(DRAFT, fields={**DRAFT.fields, "note": "a"})
+    assert patch(replace(ACTUAL, fields=fields(note="a")), draft=draft, last=named).fields == {"note": None}
+
+
+def test_a_tag_that_we_wrote_is_taken_away_in_the_form_in_which_the_target_has_it() -> None:
+    last, there = (
+        replace(side, tags=frozenset({"sea", tag}))
+        for side, tag in ((DRAFT, "\u00e9t\u00e9"), (ACTUAL, "e\u0301te\u0301"))
+    )
+    assert patch(there, last=last).tags_remove == {"e\u0301te\u0301"}
+
+
+def test_others_may_add_to_a_list_of_which_the_draft_has_one_value() -> None:
+    draft = replace(DRAFT, fields={**DRAFT.fields, "subject": Term("Sea", "1")})
+    more = replace(ACTUAL, fields=fields(subject=(Term("Sea", "1"), Term("Sky", "2"))))
+    assert patch(more, draft=draft).empty
+    other = replace(ACTUAL, fields=fields(subject=(Term("Sky", "2"),)))
+    assert patch(other, draft=draft).fields == {"subject": (Term("Sea", "1"), Term("Sky", "2"))}
+
+
+def test_a_term_of_the_same_label_that_others_added_stays() -> None:
+    tree = {"places": Vocabulary("places", hierarchical=True)}
+    field = replace(SCHEMA.fields["subject"], vocabulary="places")
+    schema = replace(SCHEMA, fields={**SCHEMA.fields, "subject": field}, vocabularies=tree)
+    other = Term("Sea", "9")
+    found = patch(replace(ACTUAL, fields=fields(subject=(other,))), schema=schema)
+    assert found.fields == {"subject": (Term("Sea", "1"), other)}
+
+
+def test_a_box_that_somebody_ticked_is_unticked_if_the_source_says_no() -> None:
+    schema = replace(SCHEMA, fields={**SCHEMA.fields, "flag": Field("flag", FieldKind.FLAG)})
+    says_no = replace(DRAFT, fields={**DRAFT.fields, "flag": False})
+    ticked = replace(ACTUAL, fields=fields(flag=True))
+    assert patch(ticked, draft=says_no, schema=schema).fields == {"flag": False}
+    assert patch(ticked, schema=schema).empty, "nothing is wanted here"
+
+
+def test_groups_that_stood_in_place_of_everybody_do_not_stay_beside_everybody() -> None:
+    everybody = replace(DRAFT, rights=replace(DRAFT.rights, groups=frozenset({"all"})))
+    limited = replace(ACTUAL, rights=replace(ACTUAL.rights, groups=frozenset({"staff", "press"})))
+    found = patch(limited, draft=everybody, last=DRAFT)
+    assert found.rights == everybody.rights
+    opened = replace(ACTUAL, rights=replace(ACTUAL.rights, groups=frozenset({"press"})))
+    assert patch(opened, draft=DRAFT, last=everybody).rights == DRAFT.rights
+    more = replace(ACTUAL, rights=replace(ACTUAL.rights, groups=frozenset({"all", "press"})))
+    assert patch(more, draft=everybody).empty, "an addition"
+
+
+def test_an_asset_without_a_file_has_no_name_to_restore() -> None:
+    assert patch(replace(ACTUAL, filename="invented", versions=())).empty
