@@ -90,7 +90,7 @@ def _compared(view: PartView) -> PartComparison:
         return PartComparison(view.path, False, foreign.empty, False, foreign, view=view)
     due = any(state is not None and state != wanted for state in view.states)
     same = view.now == wanted or _change(view, wanted).empty
-    if same and not due:
+    if same and not due and view.by_member is None:
         return PartComparison(view.path, same, foreign.empty, due, foreign, view=view)
     each = view.by_member or view
     members = each.wanted or NOTHING
