@@ -252,9 +252,8 @@ class Sides:
         now = single(EVERYBODY) if is_open else single(there)
         view = self._view(GROUPS, [_open_or(draft.rights.groups, open_to) for draft in self.drafts], now)
         by_itself = frozenset(now.items()) if there <= self._given_groups else frozenset()
-        wanted = self.drafts[-1].rights.groups
-        held = there if there or not is_open else wanted if wanted in open_to else open_to[0]
-        passing, each = self._staging_groups(there, now), self._group_members(held)
+        passing = self._staging_groups(there, now)
+        each = self._group_members(open_to[0] if is_open and not there else there)  # those that were written last
         yield replace(view, given=by_itself, passing=passing, by_member=each)
 
     def _group_members(self, there: frozenset[str]) -> PartView:

@@ -294,6 +294,9 @@ def test_groups_that_stood_in_place_of_everybody_do_not_stay_beside_everybody() 
     assert patch(more, draft=everybody).empty, "an addition"
     both = replace(everybody, rights=more.rights)
     assert patch(more, draft=everybody, last=both).rights == everybody.rights, "we wrote it"
+    unnamed = replace(ACTUAL, rights=replace(ACTUAL.rights, groups=frozenset()))
+    assert patch(unnamed, draft=everybody, last=everybody).empty, "read as one that names no group"
+    assert patch(unnamed, draft=everybody, last=both).rights == everybody.rights
 
 
 def test_an_asset_without_a_file_has_no_name_to_restore() -> None:
