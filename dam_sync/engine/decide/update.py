@@ -56,6 +56,12 @@ class Update:
             paths=paths,
         )
 
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written to the target."""
+        removed = self.removals.attachments or self.removals.relations
+        return not self.patch.empty or bool(self.versions or self.attachments or self.relations or removed)
+
 
 @dataclass(frozen=True, slots=True)
 class Skip:

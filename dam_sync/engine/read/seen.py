@@ -32,8 +32,8 @@ async def living_asset(context: RunContext, link: LinkRow) -> Asset:
 
 
 async def refuse_trashed(context: RunContext, link: LinkRow) -> None:
-    """Raises NotFound for one in the trash, before a write that compares nothing: most services accept it there. One
-    call, which some of them save in the write; none where a removed asset is gone, so that the write is refused."""
+    """Raises NotFound for one in the trash, before a write that compares nothing: most services accept it there. Costs
+    a call, which some of them save in the write, but not where a removed asset is gone: the write is refused then."""
     if context.target.capabilities.reads(Feature.TRASH) and await context.target.is_trashed(AssetId(link.target)):
         raise _in_trash(link)
 

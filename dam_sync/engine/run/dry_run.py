@@ -109,7 +109,9 @@ class DryTarget(Service):
         return found
 
     async def is_trashed(self, asset: AssetId) -> bool:
-        return await self._target.is_trashed(asset)
+        found = await self._target.is_trashed(asset)
+        self._just_read.put(asset, True)
+        return found
 
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         return await self._target.missing(assets, since)

@@ -47,6 +47,7 @@ from dam_sync.engine.decide.update import (
 )
 from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.intents import record_intent, recorded_intents
+from dam_sync.engine.read.seen import living_asset, refuse_trashed
 from dam_sync.engine.write.accounts import account_of
 from dam_sync.engine.write.change_writer import ChangeWriter, ValuesCall
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
@@ -65,7 +66,6 @@ from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.policy import REPAIR
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.journal import StoredJournal
@@ -369,16 +369,19 @@ class TargetWriter:
         return replace(draft, filename=known) if known else draft
 
     async def _settled(self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json]) -> Settlement:
-        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote."""
+        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote, else
+        only whether it is in the trash there."""
         context, asset, journal = self.context, item.asset, self.context.store.journal(item.work, self.context.run.id)
         if not may_overwrite(action.patch, bool(action.versions), context.target_schema):
+            if action.writes and not item.restores:
+                await refuse_trashed(context, link)
             return Settlement(action.patch)
-        actual = await context.target.fetch(AssetId(link.target))
-        actual = context.counterparts.as_known(actual, context.target_schema, item.drafted.draft)
         if item.restores:  # a plan still finds it in the trash
+            actual = await context.target.fetch(AssetId(link.target))
             actual = replace(actual, status=link.draft["status"], substatus="")
-        elif actual.status == TRASH:
-            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        else:
+            actual = await living_asset(context, link)
+        actual = context.counterparts.as_known(actual, context.target_schema, item.drafted.draft)
         files = Files(link, asset.file, bool(action.versions), asset.versions, begun=item.work.begun)
         compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))

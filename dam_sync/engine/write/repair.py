@@ -24,17 +24,16 @@ from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import lacking_relations
+from dam_sync.engine.read.seen import living_asset
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE
-from dam_sync.model.errors import NotFound
 from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
 from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
-from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json, value_to_json
 
 
@@ -148,10 +147,7 @@ class Repairer:
         return found
 
     async def _actual(self, link: LinkRow, draft: Draft) -> Asset:
-        target = self.context.target
-        actual = await target.fetch(AssetId(link.target))
-        if actual.status == TRASH:
-            raise NotFound(f"{link.target} is in the target's trash", asset=link.source)
+        target, actual = self.context.target, await living_asset(self.context, link)
         if Operation.MEMBERS in target.capabilities:
             key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
             members = await self.context.store.members_of([key, unsure])

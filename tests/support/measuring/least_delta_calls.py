@@ -1,7 +1,8 @@
 """The API calls that the contracts ask for: to see the changes of a delta, and to write them. Data, with their source.
 
 Sections are those of the contract of each service. Rules of the product that cost calls are named: an asset is read
-before it is written over, so that nobody's edit is lost (help topic `conflicts`); what is gone is asked for twice, by
+before it is written over, so that nobody's edit is lost (help topic `conflicts`), and looked at before anything is
+added to it, so that nothing is written into the trash; what is gone is asked for twice, by
 id, each time with `CONTROL` assets that exist and a proof of the credential (help topic `deletions`).
 """
 
@@ -82,7 +83,8 @@ A = Least(
     write={
         TEXT: Counter({_MEDIA: 1, f"PUT {_A}medias/{{id}}/metadatas/{{field}}": 1}),  # 6.4
         RENAME: Counter(),  # 6.6: originalFileName cannot be written
-        MOVE: Counter({f"POST {_A}folders/{{id}}/medias": 1, f"DELETE {_A}folders/{{id}}/medias/{{media}}": 1}),
+        MOVE: Counter({_MEDIA: 1, f"POST {_A}folders/{{id}}/medias": 1})
+        + Counter({f"DELETE {_A}folders/{{id}}/medias/{{media}}": 1}),
         VERSION: Counter({_MEDIA: 1, f"POST {_A}files": 1, f"POST {_A}medias/{{id}}/file-versions": 1}),  # 6.8
         DELETE: Counter({_MEDIA: 2, f"DELETE {_A}medias/{{id}}": 1}),  # 6.11: a second DELETE purges, so read before
     },
@@ -232,7 +234,7 @@ E = Least(
     write={
         TEXT: Counter({_ASSET_E: 1, "PUT /v2/assets/{id}/metadata": 1}),
         RENAME: Counter({_ASSET_E: 1, "PUT /v2/assets/{id}/filename": 1}),
-        MOVE: Counter(),  # members only; the asset is not written
+        MOVE: Counter({_ASSET_E: 1}),  # members only; the asset is not written
         VERSION: Counter({_ASSET_E: 2, "POST /v2/uploads": 1}),  # 6.7: complete before, and shown after
         DELETE: Counter({_ASSET_E: 1, "DELETE /v2/assets/{id}": 1}),
     },

@@ -65,15 +65,19 @@ class DocumentsCrawl(DocumentsFiles, DocumentsContainers, DocumentsTerms):
 
     async def fetch(self, asset: AssetId) -> Asset:
         """One document with its versions, with a second call if it has any. Raises NotFound."""
-        row = await self.api.document(asset)
-        found = (await self._assets([row]))[0]
-        if not self.api.read_only:
-            self.api.just_read.put(asset, row)
-        return found
+        row = await self._row(asset)
+        return (await self._assets([row]))[0]
 
     async def is_trashed(self, asset: AssetId) -> bool:
         """By one call, without versions."""
-        return wire.is_trashed(await self.api.document(asset))
+        return wire.is_trashed(await self._row(asset))
+
+    async def _row(self, asset: AssetId) -> Json:
+        """The document, which a write that follows does not read again."""
+        row = await self.api.document(asset)
+        if not self.api.read_only:
+            self.api.just_read.put(asset, row)
+        return row
 
     async def public_links(self, asset: AssetId) -> dict[str, str]:
         """The permanent URL of the main file; the server decides who may open it (wire B 3). Raises NotFound."""
