@@ -162,5 +162,15 @@ def test_between_services_attachments_and_relations_leave(tmp_path: Path, source
         assert move.target.assets == sides
 
 
+def test_a_verification_knows_attachments_that_moved_up_in_the_list(tmp_path: Path) -> None:
+    """A source numbers attachments: those behind a removed one have other ids. The removed one alone is in addition."""
+    with scene(tmp_path, KINDS["b"], (Edit("detached", "attachments", detached),), exposure=REOPENS) as made:
+        made.edit_originals()
+        verdict = made.verify()
+        assert [(row[2]["path"], row[2]["found"].partition(" ")[0]) for row in verdict["extras"]] == [
+            ("attachments", "a.pdf")
+        ]
+
+
 def test_every_service_is_tried() -> None:
     assert set(LOST) == set(KINDS)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
+from dam_sync.api.jobs import verify_job
 from dam_sync.model.asset import Asset, AssetId, Patch
 from tests.conformance.drafts import plain_draft
 from tests.support.services.connections import Bytes
 from tests.support.state.memory_journal import MemoryJournal
 from tests.support.virtual.moves import Move, Simulation
-from tests.support.virtual.universe import LAGS
+from tests.support.virtual.state_location import ask
+from tests.support.virtual.universe import LAGS, job_of
 
 NAME = "fresh.jpg"
 DATA = b"fresh" * 200
@@ -95,3 +99,29 @@ def test_a_digest_that_comes_after_the_move_makes_no_version(tmp_path: Path, dig
         wait(move)
         move.live()
         assert versions(move) == [len(DATA)]
+
+
+def test_a_digest_that_comes_after_the_move_parks_nothing_where_the_target_takes_no_versions(tmp_path: Path) -> None:
+    """Whether an asset can be written is decided with the keys that its files have now."""
+    with Simulation(tmp_path, ("b_documents", "e_profiles")).moving() as move:
+        identity = begin(move, "MD5", known=move.universe.clock.now().timestamp() + LATE)
+        yaml = YAML()
+        job = yaml.load(move.job.read_text(encoding="utf-8"))
+        del job["target"]["options"]["version_policy"]
+        with move.job.open("w", encoding="utf-8") as out:
+            yaml.dump(job, out)
+        move.universe.do(move.universe.clock.sleep(LATE))
+        move.universe.do(titled(move, identity))
+        wait(move)
+        move.live()
+        assert ask(move.job, "SELECT action, message FROM work WHERE asset = ?", identity) == [("unchanged", "")]
+
+
+def test_a_verification_records_proofs_under_the_keys_that_files_have(tmp_path: Path) -> None:
+    """So that a removal finds what was proven of the file that was written last."""
+    with Simulation(tmp_path, ("b_documents", "d_templates")).moving() as move:
+        identity = begin(move, "MD5", known=move.universe.clock.now().timestamp() + LATE)
+        move.universe.do(move.universe.clock.sleep(LATE))
+        move.universe.do(verify_job(job_of(move.job), move.universe.options(), "digest", "100%"))
+        ((versions, proofs),) = ask(move.job, "SELECT versions, proofs FROM link WHERE source = ?", identity)
+        assert list(json.loads(proofs)) == json.loads(versions)

@@ -65,7 +65,25 @@ def _with_current_versions(asset: Asset, link: LinkRow, kept: Sequence[FileRef])
     }
     if (last := link.versions[-1:]) and last[0] not in {*here, *renamed} and _is_as_sent(asset.file, link):
         renamed[last[0]] = version_key(asset.file)
-    return replace(link, versions=tuple(renamed.get(key, key) for key in link.versions)) if renamed else link
+    left = {key: former[key] for key in link.kept.get(VERSIONS) or () if key in former and key not in here}
+    return _with_keys(link, {**left, **renamed}) if left or renamed else link
+
+
+def _with_keys(link: LinkRow, renamed: Mapping[str, str]) -> LinkRow:
+    """The link with other keys of these files, wherever it has them."""
+
+    def now(keys: Iterable[str]) -> tuple[str, ...]:
+        return tuple(renamed.get(key, key) for key in keys)
+
+    left = {VERSIONS: list(now(link.kept[VERSIONS]))} if link.kept.get(VERSIONS) else {}
+    return replace(
+        link,
+        versions=now(link.versions),
+        attachments=now(link.attachments),
+        attached={renamed.get(key, key): sent for key, sent in link.attached.items()},
+        proofs={renamed.get(key, key): proof for key, proof in link.proofs.items()},
+        kept={**link.kept, **left},
+    )
 
 
 def _is_as_sent(file: FileRef | None, link: LinkRow) -> TypeGuard[FileRef]:
@@ -94,13 +112,7 @@ def _with_current_attachments(asset: Asset, link: LinkRow) -> LinkRow:
         if same:
             renamed[key] = same
             del fresh[same]
-    if not renamed:
-        return link
-    return replace(
-        link,
-        attachments=tuple(renamed.get(key, key) for key in link.attachments),
-        attached={renamed.get(key, key): sent for key, sent in link.attached.items()},
-    )
+    return _with_keys(link, renamed) if renamed else link
 
 
 def _found_again(key: str, fresh: Mapping[str, FileRef], link: LinkRow) -> str:

@@ -1,12 +1,14 @@
-"""Whether the target can accept an asset at all, before anything is created for it. Pure."""
+"""Whether the target can accept an asset at all, before anything is created for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.update import Create, Park, Skip, decide, fresh_attachments
+from dam_sync.engine.decide.update import UNKNOWN, Create, Park, Skip, decide, fresh_attachments
+from dam_sync.engine.read.linked import with_present_names
 from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
@@ -18,24 +20,26 @@ NEEDS = {"profile": "profile", "groups": "security group"}
 
 @dataclass(frozen=True, slots=True)
 class Fitness:
-    """What a target accepts under the policy of the job."""
+    """What a target accepts under the policy of the job. source: what the source reads."""
 
     schema: Schema
     policy: Policy
+    source: Capabilities = UNKNOWN
 
     def unfit(self, asset: Asset, draft: Draft, link: LinkRow | None = None) -> Outcome | None:
-        """Why the asset has to be parked; None if it can be written."""
+        """Why the asset has to be parked; None if it can be written. link: as it is now."""
         return _unfit(self, asset, draft, link)
 
 
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
-    """The same for the target of a context."""
-    return Fitness(context.target_schema, context.policy).unfit(asset, draft, link)
+    """The same for the target of a context. link: by the present keys of its files."""
+    known = None if link is None else with_present_names(context, link)
+    return Fitness(context.target_schema, context.policy, context.source.capabilities).unfit(asset, draft, known)
 
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     schema, capabilities = target.schema, target.schema.capabilities
-    action = decide(asset, draft, link, schema, target.policy)
+    action = decide(asset, draft, link, schema, target.policy, source=target.source)
     match action:
         case Park():
             return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)

@@ -23,6 +23,7 @@ from dam_sync.engine.names.renamed_containers import ContainerRenames
 from dam_sync.engine.names.renamed_terms import TermRenames
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TERMS, TargetTerms
+from dam_sync.engine.read.linked import with_present_files
 from dam_sync.engine.run.fitness import unfit
 from dam_sync.engine.run.originals import as_adopted
 from dam_sync.engine.write.accounts import bare_names
@@ -119,7 +120,13 @@ class Worker:
         if aside is not None:
             return Concluded(work, aside, asset)
         removed = await self._removed(work, asset) or await self._back(work, asset) if link is None else None
-        return removed or ReadAsset(work, damage_named(asset), link)
+        return self._by_present_keys(removed or ReadAsset(work, damage_named(asset), link))
+
+    def _by_present_keys(self, item: ReadAsset | Concluded) -> ReadAsset | Concluded:
+        if isinstance(item, Concluded) or item.link is None:
+            return item
+        asset, link = with_present_files(self.context, item.asset, item.link)
+        return replace(item, asset=asset, link=link)
 
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """What becomes of an asset that was at the target before; None for one that never was."""

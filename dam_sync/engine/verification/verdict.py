@@ -9,6 +9,7 @@ from datetime import datetime
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.context.sampling import statement_of
 from dam_sync.engine.verification.groups import DifferenceGroups, Found
+from dam_sync.model.link import LinkRow
 from dam_sync.model.values import Json
 
 SHOWN = 1000  # differences kept in a report, and as many extras; the rest is counted
@@ -32,7 +33,8 @@ class Judgement:
     unread: parts not compared because the target does not return them; changed_at: when the asset was
     changed last at the target, as that says; left: paths that no call changes, which a run reported as a loss;
     unwritten: what differs is still to be written by an unfinished run; set_aside: no run writes the asset as it is.
-    The last two are asked only while the index of the target may be behind."""
+    These two are asked only while the index of the target may be behind. link: with the keys that files have now, by
+    which they are proven."""
 
     outcome: str
     found: list[Difference] = field(default_factory=list)
@@ -43,6 +45,7 @@ class Judgement:
     changed_at: datetime | None = None
     unwritten: bool = False
     set_aside: bool = False
+    link: LinkRow | None = None
 
     @property
     def clean(self) -> bool:

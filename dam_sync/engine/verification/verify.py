@@ -15,14 +15,7 @@ from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import Scope, scope_of
-from dam_sync.engine.compare.file_keys import (
-    ATTACHMENTS,
-    RELATIONS,
-    VERSIONS,
-    kept_versions,
-    version_key,
-    with_known_versions,
-)
+from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
 from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.context.audiences import hidden_instead
@@ -38,6 +31,7 @@ from dam_sync.engine.guards.probation import still_deletable, watch_probation
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import differing, facts_of
+from dam_sync.engine.read.linked import with_present_files
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import compare_relations, hides_relations
 from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
@@ -368,7 +362,8 @@ class Verifier:
         self.verdict.count(link.source, link.target, judged)
         self.context.progress.unchanged += 1
         if judged.outcome in ("equal", "different") and self.level != "count":
-            fresh = replace(link, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
+            known = judged.link or link
+            fresh = replace(known, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
             if fresh != link:
                 await self.context.store.put_link(fresh)
 
@@ -390,9 +385,11 @@ class Verifier:
         if asset.status == TRASH:
             return Judgement("gone_at_source")
         asset = within_bounds(await self._with_members("source", context.source, asset))
-        asset = with_known_versions(asset, link)
+        asset, link = with_present_files(context, asset, link)
         actual = await self._with_members("target", context.target, actual)
-        return await self._compare(link, asset, actual)
+        judged = await self._compare(link, asset, actual)
+        judged.link = link
+        return judged
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
         context = self.context

@@ -9,15 +9,7 @@ from datetime import datetime
 
 import structlog
 
-from dam_sync.engine.compare.file_keys import (
-    VERSIONS,
-    fresh_relations,
-    kept_versions,
-    version_key,
-    with_current_keys,
-    with_known_versions,
-    without_attachments,
-)
+from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_versions, version_key, without_attachments
 from dam_sync.engine.compare.files import as_sent
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import DraftedAsset
@@ -47,6 +39,7 @@ from dam_sync.engine.decide.update import (
 )
 from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.intents import record_intent, recorded_intents
+from dam_sync.engine.read.linked import with_present_names
 from dam_sync.engine.read.seen import living_asset, refuse_trashed
 from dam_sync.engine.write.accounts import account_of
 from dam_sync.engine.write.change_writer import ChangeWriter, ValuesCall
@@ -104,8 +97,7 @@ class TargetWriter:
         asset, drafted = item.asset, item.drafted
         journal = context.store.journal(item.work, context.run.id)
         meant = await recorded_intents(journal) if item.work.begun else []
-        meant, item = [self._present(one) for one in meant], self._with_present_names(item)
-        item = await self._with_own_parts(item, journal)
+        meant, item = [self._present(one) for one in meant], await self._with_own_parts(item, journal)
         link, repair = item.link, await self._to_repair(item, meant)
         if link is not None and repair is not None and repair.settlement.open:
             return await self._parked(item, link, repair.settlement)
@@ -132,27 +124,15 @@ class TargetWriter:
         not completed, is recorded as written."""
         return link is not None and link.draft != draft_to_json(draft)
 
-    def _with_present_names(self, item: DraftedAsset) -> DraftedAsset:
-        """The link as if its draft had been written after terms and containers got the names that they have."""
-        link = item.link
-        if link is None:
-            return item
-        kept = self.context.counterparts.present_values(link.kept, self.context.target_schema)
-        return replace(item, link=replace(link, draft=self._present(link.draft), kept=kept))
-
     def _present(self, draft: Json) -> Json:
         return self.context.counterparts.present(draft, self.context.target_schema)
 
     async def _with_own_parts(self, item: DraftedAsset, journal: Journal) -> DraftedAsset:
-        """The asset with all versions that were written, and the link with the present keys of its files, without
-        attachments that an interrupted attempt removed and that are at the source again."""
+        """The item with the link by present names, without attachments that an interrupted attempt removed and that are
+        at the source again."""
         if item.link is None:
             return item
-        asset, link = with_known_versions(item.asset, item.link), item.link
-        item = replace(item, asset=asset)
-        link = with_current_keys(
-            asset, link, kept_versions(asset, self.context.target.capabilities, self.context.policy)
-        )
+        link = with_present_names(self.context, item.link)
         if item.work.begun:
             here = [version_key(file) for file in item.asset.attachments]
             begun = {key: await journal.get(journal_names.detaching(key)) for key in here if key in link.attachments}

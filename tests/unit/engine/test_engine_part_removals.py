@@ -120,6 +120,21 @@ def test_a_version_whose_size_and_digest_became_known_is_no_new_one(unread: dict
     assert with_current_keys(other, link) is link, "another file under the same id"
 
 
+def test_what_is_known_of_a_file_goes_with_its_key() -> None:
+    """What a verification proved of it, and that it is not carried, which is reported once."""
+    dated, moved = replace(NEW, created_at=datetime(2026, 1, 2, tzinfo=UTC)), replace(PLAN, id="p")
+    unread, older = replace(dated, digests={}), replace(OLD, created_at=datetime(2026, 1, 1, tzinfo=UTC))
+    proofs = {version_key(unread): "V0", version_key(PLAN): "V4"}
+    left = {"versions": [version_key(replace(older, digests={}))]}
+    asset = replace(WHOLE, versions=(older, dated), attachments=(PAPER, moved))
+    link = with_current_keys(asset, replace(LINK, versions=(version_key(unread),), proofs=proofs, kept=left))
+    assert (link.versions, link.proofs) == (
+        (version_key(dated),),
+        {version_key(dated): "V0", version_key(moved): "V4"},
+    )
+    assert link.kept == {"versions": [version_key(older)]}
+
+
 @pytest.mark.parametrize("name", ["md5", "sha1", "sha256", "sha384", "sha512"])
 def test_a_file_is_known_by_its_digest_whenever_it_was_changed(name: str) -> None:
     """A service may date a file by the last change of its asset."""
