@@ -42,13 +42,13 @@ class Unlinked:
         self.pair = pair
         self.titles: set[str] = set()
 
-    def done(self, command: Callable[[Path, RunOptions], Awaitable[T]]) -> T:
+    def done(self, command: Callable[[Path, RunOptions], Awaitable[T]], **chosen: Any) -> T:
         """The result of a command."""
 
         async def run() -> T:
             transport = UnlinkedTransport(self.titles)
             try:
-                options = small_jobs.options(connectors=self.pair.connectors, transport=transport)
+                options = small_jobs.options(connectors=self.pair.connectors, transport=transport, **chosen)
                 return await command(self.pair.job, options)
             finally:
                 await transport.aclose()
@@ -58,8 +58,8 @@ class Unlinked:
     def planned(self) -> dict[str, Any]:
         return self.done(plan_job).as_json()
 
-    def ran(self) -> dict[str, Any]:
-        return self.done(run_job).as_json()
+    def ran(self, **chosen: Any) -> dict[str, Any]:
+        return self.done(run_job, **chosen).as_json()
 
     def is_clean(self) -> bool:
         report = self.done(lambda job, options: verify_job(job, options, "fields", "100%"))
@@ -96,6 +96,20 @@ def test_the_rest_is_moved_and_nothing_is_taken_out(tmp_path: Path) -> None:
         assert job.is_clean()
         job.titles = set()
         assert not about(job.ran())
+        assert places(pair) == before
+
+
+def test_a_repair_concludes_nothing_from_it(tmp_path: Path) -> None:
+    """At both sides; what others took out of a collection that can be read returns."""
+    rows = [asset(1, placements=[BEST]), asset(2, placements=[BEST, WORST])]
+    with any_pair(tmp_path, "e_profiles", "e_profiles", [*SCHEMA, *rows], SCHEMA, "srckey") as pair:
+        job = Unlinked(pair)
+        job.ran()
+        before = places(pair)
+        job.titles = {"Best of"}
+        for _ in range(2):
+            done = job.ran(repair=True)
+            assert (done["operations"], done["repaired"]) == ({}, {})
         assert places(pair) == before
 
 

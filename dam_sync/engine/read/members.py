@@ -34,8 +34,9 @@ async def keep_members(
     store: SqlStore, found: AsyncIterator[Membership], prefix: str, only: Collection[AssetId] | None = None
 ) -> list[str]:
     """Store memberships under ids with this prefix, of these assets if `only` names some. Many of them in one
-    transaction: services return few at a time. A container of the source whose members cannot be read keeps those that
-    it had, so that nothing is concluded from it. Returns which were not read, and why."""
+    transaction: services return few at a time. A container whose members cannot be read keeps those that it had at the
+    source, and counts as unread at the target, so that nothing is concluded from it. Returns which were not read, and
+    why."""
     read: list[Membership] = []
     unread: list[str] = []
     number = 0
@@ -47,6 +48,8 @@ async def keep_members(
             continue  # an asset of the source counts as a member of the lower container alone
         before = UNSURE if membership.unsure else prefix
         ours = tuple(AssetId(f"{before}{each}") for each in membership.assets if only is None or each in only)
+        if prefix and membership.unread:
+            ours = (UNREAD,)
         if not ours:
             continue
         read.append(replace(membership, assets=ours))
@@ -76,3 +79,6 @@ TARGET = "target:"  # before the ids of target assets among the members that a r
 
 
 UNSURE = f"{TARGET}unsure:"  # before those of which it is unknown whether they are members
+
+
+UNREAD = AssetId(UNSURE)  # in place of all members of a container that cannot be read

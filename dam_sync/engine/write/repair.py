@@ -22,7 +22,7 @@ from dam_sync.engine.decide.update import fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import facts_of
-from dam_sync.engine.read.members import TARGET, UNSURE
+from dam_sync.engine.read.members import TARGET, UNREAD, UNSURE
 from dam_sync.engine.read.relations import lacking_relations
 from dam_sync.engine.read.seen import living_asset
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
@@ -150,10 +150,11 @@ class Repairer:
         target, actual = self.context.target, await living_asset(self.context, link)
         if Operation.MEMBERS in target.capabilities:
             key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
-            members = await self.context.store.members_of([key, unsure])
+            members = await self.context.store.members_of([key, unsure, UNREAD])
             wanted = draft.placements | draft_from_json(link.draft).placements
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
-            actual = with_unsure(actual, wanted, members.get(unsure, frozenset()), self.context.target_schema)
+            doubtful = members.get(unsure, frozenset()) | members.get(UNREAD, frozenset())
+            actual = with_unsure(actual, wanted, doubtful, self.context.target_schema)
         return self.context.counterparts.as_known(actual, self.context.target_schema)
 
     def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
