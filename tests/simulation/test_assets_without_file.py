@@ -25,11 +25,13 @@ class WithoutFile(Simulation):
         return [*super().filled(), {**fileless(90), "filename": NAME}]
 
 
-async def given(move: Move, asset: AssetId) -> None:
-    """Somebody gives it its file."""
+async def given(move: Move, asset: AssetId, *data: bytes) -> None:
+    """Somebody gives it its file, or several versions of one."""
     async with move.service("source") as service:
         await service.schema()
-        await service.replace(asset, Bytes(NAME, DATA, known=True), MemoryJournal())
+        for each in data:
+            await service.replace(asset, Bytes(NAME, each, known=True), MemoryJournal())
+            await move.universe.clock.sleep(LAGS)
 
 
 def seconds(move: Move, pause: float) -> float:
@@ -38,7 +40,7 @@ def seconds(move: Move, pause: float) -> float:
     move.live()
     asset = next(AssetId(row["id"]) for row in move.source.assets if not row["versions"])
     move.universe.do(clock.sleep(pause))
-    move.universe.do(given(move, asset))
+    move.universe.do(given(move, asset, DATA))
     began = clock.monotonic()
     move.live()
     assert len([row for row in move.target.assets if row["filename"] == NAME and len(row["versions"]) == 1]) == 1
@@ -70,3 +72,18 @@ def test_the_name_of_an_asset_without_a_file_is_carried_or_a_named_loss(
     assert [each["rule"] for each in report.losses if each["path"] == "filename"] == ["no file"] * lost
     account = next(row for row in report.accounts if row.path == "filename")
     assert (account.lost, account.written) == (lost, account.read - lost)
+
+
+@pytest.mark.parametrize("target", ["a_hypermedia", "d_templates"])
+def test_all_versions_that_it_gets_at_once_arrive(tmp_path: Path, target: str) -> None:
+    """None of them is behind a current one: the target has none."""
+    newer = b"newer" * 300
+    with WithoutFile(tmp_path, ("b_documents", target)).moving() as move:
+        move.full = True
+        move.live()
+        asset = next(AssetId(row["id"]) for row in move.source.assets if not row["versions"])
+        move.universe.do(given(move, asset, DATA, newer))
+        report = move.universe.do(run_job(job_of(move.job), move.universe.options(full=True)))
+        assert [loss for loss in report.losses if loss["path"] == "versions"] == []
+        sizes = [[each["size"] for each in row["versions"]] for row in move.target.assets if row["filename"] == NAME]
+        assert sizes == [[len(DATA), len(newer)]]

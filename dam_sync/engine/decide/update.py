@@ -193,12 +193,14 @@ def _has(target: Schema, key: str, profile: str) -> bool:
 
 
 def fresh_versions(kept: tuple[FileRef, ...], link: LinkRow) -> tuple[FileRef, ...]:
-    """The versions after the last one we wrote; only the current one if that one is gone from the source."""
+    """The versions after the last one we wrote; only the current one if that one is gone from the source. All where
+    none was written, but for those that were reported as not carried."""
     keys = [version_key(file) for file in kept]
     known = tuple(link.versions)
-    if not keys or (known and keys[-1] == known[-1]):
-        return ()
-    if known and known[-1] in keys:
+    if not known:
+        left = link.kept.get(VERSIONS) or ()
+        return tuple(file for file, key in zip(kept, keys, strict=True) if key not in left)
+    if known[-1] in keys:
         return kept[keys.index(known[-1]) + 1 :]
     return kept[-1:]
 

@@ -103,6 +103,15 @@ def test_when_the_last_version_written_is_missing_only_the_current_one_is_added(
     assert [(loss.path, loss.detail.partition(":")[0]) for loss in action.losses] == [("versions", "2")]
 
 
+def test_an_asset_without_a_file_gets_all_versions_that_came_since() -> None:
+    """None of them is behind a current one. Those that were reported as not carried stay behind."""
+    bare = replace(link(), versions=())
+    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy()) == Update(Patch(), FILES)
+    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy(versions="current")) == Update(Patch(), FILES[-1:])
+    known = replace(bare, kept={"versions": [version_key(FILES[0])]})
+    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Update(Patch(), FILES[1:])
+
+
 def test_a_version_before_one_that_was_written_is_reported_once() -> None:
     action = decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0], FILES[2]), ABLE, Policy())
     assert isinstance(action, Update)
