@@ -13,6 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from dam_sync.api.conflicts import ConflictRequest, job_conflicts
+from dam_sync.api.jobs import run_job
 from dam_sync.api.state_commands import job_errors
 from dam_sync.model.asset import AssetId, Draft, Patch
 from dam_sync.model.capabilities import Operation
@@ -27,7 +28,7 @@ from tests.support.virtual.removals import ASSETS, removing
 from tests.support.virtual.rollback_process import roll_back
 from tests.support.virtual.state_location import ask
 from tests.support.virtual.target_edits import BY_HAND
-from tests.support.virtual.universe import LAGS, Tenant, Universe
+from tests.support.virtual.universe import LAGS, Tenant, Universe, job_of
 
 PARTS = {
     "b_documents": 0.65,
@@ -289,6 +290,36 @@ def test_a_create_that_began_nothing_is_not_searched_for(tmp_path: Path) -> None
             "and a listing shows that the uploads of the first run are complete"
         )
         assert unlinked(move) == []
+
+
+def test_a_create_of_which_nothing_was_sent_leaves_no_name_behind(tmp_path: Path) -> None:
+    """At a target that cannot rename: the asset is created with the name that it has then. It is one that the source
+    does not list completely, so that it is read again."""
+    with Simulation(tmp_path, ("a_hypermedia", "b_documents")).moving() as move:
+        several = {row["id"] for row in move.source.assets if len(row["versions"]) > 1 and row["status"] != "trash"}
+        move.live(Fuse(until=lambda: bool(intended(move) & several)))
+        begun = intended(move) & several
+        assert begun, "nothing is intended yet"
+        library = move.source.app.state.instance.library
+        for identity in begun:
+            media = library.medias[int(identity)]
+            *older, last = media.versions
+            library.store(replace(media, versions=(*older, replace(last, name="other.jpg"))))
+        report = move.universe.do(run_job(job_of(move.job), move.universe.options()))
+        assert [loss for loss in report.losses if loss["path"] == "filename"] == []
+        links = ask(move.job, "SELECT source, target, filename, kept FROM link")
+        found = [
+            (row_of(move, target)["filename"], name, kept) for source, target, name, kept in links if source in begun
+        ]
+        assert found == [("other.jpg", "other.jpg", "{}")]
+
+
+def intended(move: Move) -> set[str]:
+    """Source assets whose create is intended and was not entered."""
+    rows = ask(move.job, "SELECT scope, name FROM step")
+    entered = {scope for scope, name in rows if name.startswith("in create")}
+    linked = {source for (source,) in ask(move.job, "SELECT source FROM link")}
+    return {scope.partition(":")[2] for scope, name in rows if "draft" in name and scope not in entered} - linked
 
 
 @contextmanager

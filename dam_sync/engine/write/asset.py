@@ -185,12 +185,13 @@ class TargetWriter:
         as_json = draft_to_json(wanted)
         digest = await self.context.agree(item.work, digest_of_create(as_json, action.versions, attachments, relations))
         journal = self.context.store.journal(item.work, self.context.run.id)
-        resumed = Settlement(Patch())
+        resumed, written = Settlement(Patch()), None
         if meant:
-            begun = self._link(asset, as_json, AssetId(""), action.versions)
-            resumed = await self._resumed(item, begun, meant, journal)
+            link = self._link(asset, as_json, AssetId(""), action.versions)
+            found = await (await self._resumed(item, meant, journal)).settlement(asset, wanted, link)
+            resumed, written = found.settlement, found.written
             if resumed.open:
-                return resumed.parked(begun)
+                return resumed.parked(link)
         number = await record_intent(journal, as_json, meant, action.versions, attachments)
         draft = overlay(wanted, resumed.values)
         changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
@@ -211,7 +212,7 @@ class TargetWriter:
             attachments=_keys(attachments),
             attached=sent.attached,
             relations=_pairs(relations),
-            kept={**await self._created_before(item, action, meant, journal), **resumed.values},
+            kept={**await self._created_before(item, action, written, journal), **resumed.values},
         )
         if FILE in resumed.values:
             link = replace(link, digests={}, size=None)
@@ -219,24 +220,21 @@ class TargetWriter:
         return self._completed("created", item, link, bulk, resumed.losses, digest=digest)
 
     async def _created_before(
-        self, item: DraftedAsset, action: Create, meant: Sequence[Json], journal: StoredJournal
+        self, item: DraftedAsset, action: Create, written: Json, journal: StoredJournal
     ) -> dict[str, Json]:
-        """What an earlier attempt gave a new asset and no call changes since."""
-        if not meant:
+        """What an earlier attempt gave a new asset and no call changes since. written: the draft with which it created
+        the asset; None if none did."""
+        if written is None:
             return {}
         later = [await journal.get(journal_names.version(key)) for key in _keys(action.versions[1:])[-1:]]
-        begun = replace(self._link(item.asset, meant[0], AssetId(""), action.versions), draft=meant[0])
+        begun = replace(self._link(item.asset, written, AssetId(""), action.versions), draft=written)
         return fixed_values(begun, item.drafted.draft, self.context.target_schema, replaced=None in later)
 
-    async def _resumed(
-        self, item: DraftedAsset, begun: LinkRow, meant: Sequence[Json], journal: StoredJournal
-    ) -> Settlement:
-        """What an earlier attempt left to do, beyond the create itself."""
-        draft = item.drafted.draft
+    async def _resumed(self, item: DraftedAsset, meant: Sequence[Json], journal: StoredJournal) -> ResumedCreate:
+        """The create that an earlier attempt began."""
         prefix = journal_names.inside(journal_names.CREATE)
         inner, entered = NamespacedJournal(journal, prefix), await journal.has_entries(prefix)
-        attempt = Attempt(journal, item.work.begun)
-        return await ResumedCreate(self.context, meant, attempt, inner, entered).settlement(item.asset, draft, begun)
+        return ResumedCreate(self.context, meant, Attempt(journal, item.work.begun), inner, entered)
 
     async def _made(
         self, asset: Asset, draft: Draft, action: Create, journal: Journal

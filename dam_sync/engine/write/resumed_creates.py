@@ -36,6 +36,15 @@ OTHER_FILE_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
+class ResumedSettlement:
+    """What to do about a create that was begun. written: the draft, as JSON, with which it created the asset, as far as
+    that is known; None if nothing of it was sent, so that the next call creates it."""
+
+    settlement: Settlement
+    written: Json
+
+
+@dataclass(frozen=True, slots=True)
 class ResumedCreate:
     """The create of one asset. meant: drafts that earlier attempts may have written in part; inner: the journal of the
     create itself; entered: whether it has an entry, without which nothing was created."""
@@ -46,14 +55,21 @@ class ResumedCreate:
     inner: Journal
     entered: bool
 
-    async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> Settlement:
+    async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> ResumedSettlement:
         """What to do about what others changed, and what is left to write once the asset is created, with what no call
         changes of it as losses. An asset that is hidden is not compared. link: of the asset as it will be. Raises
         NotFound for one that others moved to the trash. Costs a search and a read of the target."""
         made = await self.attempt.journal.get(journal_names.CREATE)
+        if made is None and not self.entered:
+            return ResumedSettlement(Settlement(Patch()), None)
         actual = await self._begun(asset.id, str(made or ""), draft)
         if actual is None:
-            return self._left(draft, Settlement(Patch()))
+            return ResumedSettlement(self._left(draft, Settlement(Patch())), self.meant[0])
+        named = (draft for draft in self.meant if draft["filename"] == actual.filename)
+        return ResumedSettlement(await self._compared(asset, draft, link, actual, made), next(named, self.meant[0]))
+
+    async def _compared(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset, made: Json) -> Settlement:
+        """The same of the asset that is there. made: what the create returned, if that is recorded."""
         if made is None:
             self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
@@ -107,7 +123,7 @@ class ResumedCreate:
         target = self.context.target
         if draft.closed or any(state.get("closed") for state in self.meant):
             return None
-        if not made and self.entered and draft.marker is not None and Operation.FIND in target.capabilities:
+        if not made and draft.marker is not None and Operation.FIND in target.capabilities:
             made = await target.find_partial(draft.marker, self.inner) or ""
         if not made:
             return None
