@@ -119,6 +119,28 @@ def test_a_status_or_name_that_changed_at_source_and_target_is_a_conflict_in_any
         assert "filename" in parked["example"]
 
 
+@pytest.mark.parametrize("kept_before", [True, False])
+def test_a_file_that_is_restored_keeps_the_name_that_stands_at_the_target(tmp_path: Path, kept_before: bool) -> None:
+    """By the policy, in a run before or in the repair itself; a new version brings its own name."""
+    renamed = Edit("renamed", "filename", lambda hand, asset: _rename(hand, asset, "by hand.jpg"))
+    with scene(tmp_path, KINDS["c"], (renamed,), conflicts="target", exposure=REOPENS) as made:
+        made.edit()
+        made.change_source(lambda hand, asset: _rename(hand, asset, "at the source.jpg"), every=False)
+        if kept_before:
+            assert made.run(full=True).parked == []
+        made.change_target(_replace_renamed)
+        assert made.run(repair=True).repaired == {"file": 1}
+        (row,) = [row for row in made.target.assets if row["id"] in made.edited]
+        assert (row["filename"], row["versions"][-1]["size"]) == ("by hand.jpg", 901)
+        assert made.verify()["clean"]
+        assert made.run(repair=True).operations == {}
+
+
+async def _replace_renamed(hand: Hand, asset: Asset) -> None:
+    if asset.filename == "by hand.jpg":
+        await hand.service.replace(asset.id, Bytes(asset.filename, b"theirs" * 40, known=True), MemoryJournal())
+
+
 async def _rename(hand: Hand, asset: Asset, name: str) -> None:
     await hand.service.update(asset.id, Patch(filename=name))
 

@@ -279,7 +279,7 @@ class TargetWriter:
             values = await self._repaired_values(patch, repair, journal)
         else:
             values = self._values(patch, link.draft, number)
-        named = await self._named(drafted.draft, settlement, journal) if versions and repair is None else drafted.draft
+        named = await self._named(drafted.draft, settlement, journal, repair) if versions else drafted.draft
         files = SourceFiles(
             asset,
             named,
@@ -338,10 +338,10 @@ class TargetWriter:
     def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
         return recording(WriteRecord(target, changes))
 
-    async def _named(self, draft: Draft, settlement: Settlement, journal: Journal) -> Draft:
+    async def _named(self, draft: Draft, settlement: Settlement, journal: Journal, repair: Repair | None) -> Draft:
         """The draft with the file name that stands at the target: new versions bring their own, after which nothing
-        shows what it was."""
-        known = await journal.get(journal_names.FILENAME)
+        shows what it was. A repair keeps only one that was recorded."""
+        known = await journal.get(journal_names.FILENAME) if repair is None else settlement.filename
         if settlement.filename and known is None:
             known = await note_fact(journal, journal_names.FILENAME, settlement.filename)
         return replace(draft, filename=known) if known else draft

@@ -18,7 +18,7 @@ from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
-from dam_sync.engine.decide.update import fresh_versions, possible
+from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import facts_of
@@ -109,7 +109,9 @@ class Repairer:
         if settlement.open:
             return Repair(Patch(), link, None, settlement)
         kept = self._still_there(kept_values(link, draft, asset.file), actual)
-        draft = overlay(draft, {**kept, **settlement.values})
+        stands = {**kept, **settlement.values}
+        settlement = replace(settlement, filename=self._name_of(stands, link))
+        draft = overlay(draft, stands)
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         patch, fixed = possible(self._patch(asset, draft, before, actual), self.context.target_schema, draft.profile)
@@ -131,6 +133,12 @@ class Repairer:
         paths = repaired_paths(patch, base, settlement.patch, actual.rights)
         paths += [part for part, some in parts if some]
         return Repair(patch, seen, _before(actual, patch), settlement, tuple(paths), (*fixed, *losses, *lost.losses))
+
+    def _name_of(self, stands: Mapping[str, Json], link: LinkRow) -> str:
+        """The file name that stands at the target, which a version sent again keeps; empty for that of the draft,
+        which takes the place of one that no call changed."""
+        fixed = "filename" in fixed_among(link.kept, self.context.target_schema)
+        return "" if fixed else str(stands.get("filename") or "")
 
     def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
         """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
