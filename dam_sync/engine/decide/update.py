@@ -21,6 +21,7 @@ from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 
+PROFILE = "profile"
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
 """Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
 
@@ -103,8 +104,8 @@ def decide(
     fresh = fresh_versions(kept, link)
     changed = patch_between(link.draft, draft) if patch is None else patch
     stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
-    patch, losses = possible(changed, target, draft.profile, stands)
-    losses += _version_losses(not_carried(kept, link), link)
+    patch, losses = possible(changed, target, profile_of(link, draft), stands)
+    losses += (*_profile_losses(link, draft, stands), *_version_losses(not_carried(kept, link), link))
     attachments = fresh_attachments(asset, link, capabilities)
     relations = fresh_relations(asset, link, target)
     removed = removals(asset, link, source, capabilities)
@@ -134,7 +135,7 @@ def is_fixed(path: str, target: Schema) -> bool:
     capabilities = target.capabilities
     if path.startswith(PLACEMENTS):
         return capabilities.membership(path.removeprefix(PLACEMENTS)) is MembershipWrite.AT_CREATION
-    return path == "filename" and not capabilities.writes(Feature.FILENAME)
+    return path == PROFILE or (path == "filename" and not capabilities.writes(Feature.FILENAME))
 
 
 def fixed_among(kept: Mapping[str, Json], target: Schema) -> frozenset[str]:
@@ -155,7 +156,21 @@ def fixed_values(link: LinkRow, draft: Draft, target: Schema, *, replaced: bool)
         if is_fixed(path, target):
             held = placements_from_json(link.kept[path] or ()) if path in link.kept else _of_kind(path, before)
             found |= {path: placements_to_json(held)} if held != _of_kind(path, draft.placements) else {}
+    if draft.profile not in ("", profile_of(link, draft)):
+        found[PROFILE] = profile_of(link, draft)
     return found
+
+
+def profile_of(link: LinkRow, draft: Draft) -> str:
+    """The profile of an asset that exists: that with which it was created."""
+    return link.kept.get(PROFILE) or link.draft.get(PROFILE) or draft.profile
+
+
+def _profile_losses(link: LinkRow, draft: Draft, stands: Mapping[str, Json]) -> tuple[Loss, ...]:
+    """One that was not reported before."""
+    if PROFILE not in stands or draft.profile == link.draft.get(PROFILE):
+        return ()
+    return (Loss(PROFILE, LossRule.FIXED, f"it stays {stands[PROFILE]}"),)
 
 
 def _of_kind(path: str, places: frozenset[Placement]) -> frozenset[Placement]:

@@ -14,6 +14,7 @@ from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import is_seen_by_nobody
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.update import profile_of
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
 from dam_sync.mapping.crosswalk import Drafted
@@ -101,7 +102,8 @@ class ExposureGate:
         """Whether the asset may be written as drafted. known: the target's containers; others will be created."""
         placements = frozenset(replace(p, id=known.get((p.kind, p.path), "")) for p in drafted.draft.placements)
         status = drafted.draft.status or (str(link.draft["status"]) if link is not None else "")
-        draft = replace(drafted.draft, placements=placements, status=status)
+        profile = profile_of(link, drafted.draft) if link is not None else drafted.draft.profile
+        draft = replace(drafted.draft, placements=placements, status=status, profile=profile)
         found = self._found(asset, drafted, draft)
         refused = [one for one in found if not self.waivers.accepts(one.rule, purpose)]
         losses = tuple(_loss(one, ExposureResult.ACCEPTED) for one in found if one not in refused)

@@ -18,7 +18,7 @@ from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
-from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible
+from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible, profile_of
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import facts_of
@@ -114,7 +114,8 @@ class Repairer:
         draft = overlay(draft, stands)
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
-        patch, fixed = possible(self._patch(asset, draft, before, actual), self.context.target_schema, draft.profile)
+        wanted = self._patch(asset, draft, before, actual)
+        patch, fixed = possible(wanted, self.context.target_schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None

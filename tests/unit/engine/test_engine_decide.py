@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dam_sync.engine.compare.file_keys import kept_versions, version_key
 from dam_sync.engine.decide.patches import patch_between
-from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide
+from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide, fixed_among, fixed_values
 from dam_sync.engine.write.filenames import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
@@ -72,6 +72,34 @@ def test_a_field_that_the_target_no_longer_has_is_not_cleared() -> None:
         assert decide(asset(), now, link(wider), target, Policy()) == Update(Patch(fields=patch))
     assert decide(asset(), now, link(wider), elsewhere, Policy()) == Update(Patch(fields={"title": "Lake"}))
     assert decide(asset(), replace(now, fields=DRAFT.fields), link(wider), lost, Policy()) == Update(Patch())
+
+
+def test_a_profile_that_changed_at_the_source_is_a_loss_once() -> None:
+    """No call gives an asset that exists another one."""
+    before, now = replace(DRAFT, profile="Images"), replace(DRAFT, profile="Documents")
+    action = decide(asset(), now, link(before), ABLE, Policy())
+    assert isinstance(action, Update)
+    assert (action.patch, action.writes) == (Patch(), False)
+    assert [(loss.path, loss.rule) for loss in action.losses] == [("profile", "fixed")]
+    kept = fixed_values(link(before), now, ABLE, replaced=False)
+    assert kept == {"profile": "Images"}
+    assert fixed_among(kept, ABLE) == {"profile"}
+    told = replace(link(now), kept=kept)
+    assert decide(asset(), now, told, ABLE, Policy()) == Skip()
+    titled = decide(asset(), replace(now, fields={"title": "Lake"}), told, ABLE, Policy())
+    assert titled == Update(Patch(fields={"title": "Lake"}))
+    assert fixed_values(told, now, ABLE, replaced=False) == kept
+    assert fixed_values(told, before, ABLE, replaced=False) == {}
+    assert decide(asset(), DRAFT, link(before), ABLE, Policy()) == Skip()  # the mapping names none any more
+
+
+def test_fields_of_the_profile_that_an_asset_has_are_cleared() -> None:
+    before = replace(DRAFT, profile="Images", fields={"title": "Sea", "credit": "Ann"})
+    credit = Field("credit", FieldKind.TEXT, types=frozenset({"Images"}))
+    target = replace(ABLE, fields={"credit": credit}, types=(AssetType("Images", "Images"), AssetType("Text", "Text")))
+    action = decide(asset(), replace(DRAFT, profile="Text"), link(before), target, Policy())
+    assert isinstance(action, Update)
+    assert action.patch.fields == {"credit": None}
 
 
 def test_a_new_version_brings_its_name_to_a_target_that_cannot_rename() -> None:

@@ -169,7 +169,7 @@ def test_what_only_a_waiver_helps_names_it_after_leaving_out() -> None:
 def test_an_asset_that_was_moved_before_is_hidden_although_a_new_one_could_not_be() -> None:
     target = service(lambda draft: Audience(), Feature.CLOSED, option=CLOSING)
     gate = ExposureGate(service(None), target, Schema({}, capabilities=target.capabilities), Waivers(), lambda: NOW)
-    link = cast("LinkRow", SimpleNamespace(draft={"status": ""}, target="t"))
+    link = LinkRow("7", "t", draft={"status": ""})
     drafted = Drafted(Draft(None, "a.jpg"))
     assert gate.judge(replace(ASSET, status="archived"), drafted, link, {}).closed
     assert gate.judge(replace(ASSET, status="archived"), drafted, None, {}).parked is not None
