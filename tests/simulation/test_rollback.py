@@ -11,6 +11,7 @@ import pytest
 from dam_sync.api.job import Job
 from dam_sync.api.reports.kept_reports import job_report, job_reports
 from dam_sync.emulators import profile_of
+from dam_sync.engine.decide.undo import WIDENS
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import ConfigError, SafetyStop
 from dam_sync.report.html import render_html
@@ -20,7 +21,7 @@ from tests.support.sample.cases import only_in_full
 from tests.support.virtual.fuse import Fuse, Point
 from tests.support.virtual.removals import ASSETS, removing
 from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, preview, roll_back, stays
-from tests.support.virtual.target_edits import EDITS, REPLACED
+from tests.support.virtual.target_edits import DATES, EDITS, REPLACED, Edit, status
 from tests.support.virtual.two_tenants import ACCEPTED, scene
 
 REMOVING = pairs(2) if EVERYTHING else pairs(2)[1:2]
@@ -295,3 +296,25 @@ def test_the_report_of_a_rollback_is_stored(tmp_path: Path) -> None:
         assert (kept["kind"], kept["counts"], kept["run"]) == ("rollback", {"moved to the trash": ASSETS}, 2)
         assert [row["kind"] for row in do(job_reports(job.job, clock, storage))["reports"]] == ["rollback", "run"]
         assert "Rollback" in render_html(kept)
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_who_sees_an_asset_is_looked_up_at_the_target(tmp_path: Path, accepted: bool) -> None:
+    """One that waited for approval got an earlier expiry, and then somebody approved it: the date before would show it
+    for longer, though what was last written shows it to nobody."""
+    earlier = DATES[1]
+    policy = {**ACCEPTED, "reopened_by_rollback": "accept"} if accepted else ACCEPTED
+    with scene(tmp_path, "c_brandlibrary", (earlier,), exposure=policy) as job:
+        job.edits = (Edit("waits", "status", status("pending")),)
+        job.edit("source")
+        job.run(full=True)
+        job.edits = (earlier,)
+        job.edit("source")
+        assert job.run(full=True).counts["updated"] == 1
+        target = job.twin_of(earlier)
+        job.edits = (Edit("approved", "status", status("published")),)
+        job.edit()
+        report = roll_back(job, 3)
+        rights = next(row["rights"] for row in job.target.assets if row["id"] == target)
+        assert rights["expires_at"].startswith("2050" if accepted else "2030")
+        assert [row["reason"] for row in report.cannot] == ([] if accepted else [WIDENS.reason])

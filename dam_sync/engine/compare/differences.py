@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from dam_sync.engine.compare.atoms import WHOLE, Atoms, tag_key
 from dam_sync.engine.compare.comparison import Comparison, PartComparison
+from dam_sync.engine.compare.facts import TargetFacts, is_seen_by_nobody
 from dam_sync.engine.compare.parts import GROUPS, RESTRICTIONS, STATUS, TAGS, PartView
 from dam_sync.engine.compare.patterns import ADDED, MISSING, OTHER, pattern_of
 from dam_sync.model.asset import Asset, Draft, path_text
@@ -143,3 +144,12 @@ def _is_localized(*values: Value | None) -> bool:
 def _cut(texts: Sequence[str]) -> str:
     joined = "; ".join(texts)
     return joined if len(joined) <= 200 else joined[:197] + "…"
+
+
+def hidden_instead(facts: TargetFacts, draft: Draft, seen: Asset) -> list[Difference]:
+    """What is said of an asset that is to be seen by everybody and is seen by nobody, in place of its groups."""
+    if draft.rights.release_at is not None:  # then the date is missing
+        return []
+    if not is_seen_by_nobody(seen) or seen.rights.groups or facts.audience(draft).groups is not None:
+        return []
+    return [Difference("release", "released", "no release date: nobody sees it", pattern="hidden")]

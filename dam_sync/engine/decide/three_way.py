@@ -334,15 +334,6 @@ def merged_texts(
     return Localized(merged) if merged else None
 
 
-def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asset:
-    """The asset with its release date as last written, if an earlier attempt that changed rights may have taken it
-    away: some services hide an asset so while several parts are changed, and a killed process leaves it hidden."""
-    rights = [rights_from_json(state["rights"]) for state in before]
-    if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
-        return actual
-    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at))
-
-
 def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, Json]:
     """What the target keeps instead of values of this draft: as long as the source does not change them again."""
     now = draft_to_json(draft)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dam_sync.engine.compare.atoms import tag_key
 from dam_sync.engine.compare.facts import is_seen_by_nobody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.codec import (
+    rights_from_json,
+)
 from dam_sync.model.schema import Schema
+from dam_sync.model.values import (
+    Json,
+)
 
 
 def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
@@ -40,3 +46,12 @@ def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
     if schema.naming is None:
         return actual
     return replace(actual, placements=frozenset(map(schema.naming.place, actual.placements)))
+
+
+def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asset:
+    """The asset with its release date as last written, if an earlier attempt that changed rights may have taken it
+    away: some services hide an asset so while several parts are changed, and a killed process leaves it hidden."""
+    rights = [rights_from_json(state["rights"]) for state in before]
+    if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
+        return actual
+    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at))

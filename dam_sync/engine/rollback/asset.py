@@ -26,11 +26,14 @@ from dam_sync.engine.decide.undo import (
     undo_of,
     unshown,
 )
+from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
 from dam_sync.engine.read.intents import recorded_intents
 from dam_sync.engine.read.seen import held, living
+from dam_sync.engine.read.shown import shown, shows_more
 from dam_sync.engine.rollback.attempts import (
     EARLIER,
     open_moves,
@@ -47,7 +50,7 @@ from dam_sync.model.capabilities import Feature
 from dam_sync.model.codec import draft_from_json, placements_from_json
 from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.errors import DamSyncError, NotFound
-from dam_sync.model.exposure import ExposureRule, Purpose, is_wider
+from dam_sync.model.exposure import ExposureRule, Purpose
 from dam_sync.model.journal import note_fact
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.link import LinkRow
@@ -69,6 +72,7 @@ TRASHED, RESTORED, RETURNED, GONE, KEPT = (
 )
 PURGED = Obstacle("removed assets", "no longer in the trash of the target")
 LOST = Obstacle("updated assets", "gone from the target")
+NOTHING = Patch()
 VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
@@ -140,9 +144,17 @@ class AssetUndoer:
         undo = undo_of(written, link, self.context.target.capabilities)
         return undo if link is None else self._closed(undo, link, await self._intents(written), {})
 
-    def _closed(self, undo: Undo, link: LinkRow, meant: Sequence[Json], keep: Mapping[str, Obstacle]) -> Undo:
-        """The same without what would show the asset to more people, unless the job accepts that of a rollback."""
-        if undo.then is None or not self._widens(undo, meant):
+    def _closed(
+        self,
+        undo: Undo,
+        link: LinkRow,
+        meant: Sequence[Json],
+        keep: Mapping[str, Obstacle],
+        actual: Asset | None = None,
+    ) -> Undo:
+        """The same without what would show the asset to more people, unless the job accepts that of a rollback. actual:
+        as it is at the target, if that is known."""
+        if undo.then is None or not self._widens(undo, meant, actual):
             return undo
         if self.context.policy.exposure.accepts(ExposureRule.RETURNED, Purpose.ROLLBACK):
             return replace(undo, shows=True)
@@ -235,7 +247,7 @@ class AssetUndoer:
         able = self.context.target.capabilities
         found = await self._comparison(undo, link, actual, meant)
         keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
-        undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep)
+        undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep, actual)
         if undo.written.begun:
             attempt = self._attempt(undo.written)
             removed, sent = await removals_begun(link, attempt), await uploads_begun(undo.written, attempt)
@@ -307,13 +319,19 @@ class AssetUndoer:
             if not found.is_same(path)
         }
 
-    def _widens(self, undo: Undo, meant: Sequence[Json]) -> bool:
-        """Whether the values before would show the asset to more people than it is shown to now, or than an attempt
-        that did not complete it may show it to."""
-        target, moment = self.context.target, self.context.time.earliest()
-        then = target.audience(draft_from_json(undo.then))
-        states = [target.audience(draft_from_json(state)) for state in (undo.now, *meant)]
-        return any(is_wider(now, then, moment, target.limits.precision) for now in states)
+    def _widens(self, undo: Undo, meant: Sequence[Json], actual: Asset | None) -> bool:
+        """Whether the values before would show the asset to more people than what the run wrote does, or an interrupted
+        attempt may have written; or to more than see it at the target."""
+        context, states, then = self.context, (undo.now, *meant), draft_from_json(undo.then)
+        if any(shows_more(context, draft_from_json(state), then) for state in states):
+            return True
+        if actual is None:
+            return False
+        wrote = draft_from_json(undo.now)
+        seen = with_everybody(context, context.counterparts.as_known(actual, context.target_schema), wrote, then)
+        closed = wrote.closed and not seen_though_closed(context, wrote, seen)
+        now = shown(context, replace(wrote, closed=closed), seen, (*states, undo.then))
+        return shows_more(context, now.after(NOTHING), now.after(undo.patch))
 
     async def _as_held(self, written: WrittenAsset, actual: Asset) -> tuple[Asset, bool]:
         """The asset as it was before an interrupted attempt made an older version current, which brings its own values

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
+from dam_sync.engine.compare.differences import hidden_instead
 from dam_sync.engine.compare.file_keys import (
     ATTACHMENTS,
     RELATIONS,
@@ -27,7 +28,6 @@ from dam_sync.engine.compare.file_keys import (
 )
 from dam_sync.engine.compare.files import pair_files
 from dam_sync.engine.context.asset_labels import plain_text
-from dam_sync.engine.context.audiences import hidden_instead
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.decide.patches import overlay

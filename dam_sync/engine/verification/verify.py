@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.compare.differences import Difference, hidden_instead
 from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
 from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
 from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
-from dam_sync.engine.context.audiences import hidden_instead
 from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.sampling import is_sampled

@@ -19,10 +19,11 @@ from dam_sync.engine.decide.conflicts import (
     settle,
     settlement_of,
 )
-from dam_sync.engine.decide.three_way import Files, ThreeWay, ValueConflict, as_not_hidden
+from dam_sync.engine.decide.three_way import Files, ThreeWay, ValueConflict
 from dam_sync.engine.guards.finding import EXAMPLES
-from dam_sync.engine.read.compared import with_everybody
+from dam_sync.engine.read.compared import as_not_hidden, with_everybody
 from dam_sync.engine.read.facts import facts_of
+from dam_sync.engine.read.shown import shows_more
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.codec import draft_from_json
@@ -33,7 +34,6 @@ from dam_sync.model.conflict import (
     ConflictResult,
     Take,
 )
-from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
@@ -126,13 +126,12 @@ class Settler:
         stay: these people see it already."""
         if made.patch.rights is None and not made.values.keys() & {*RIGHTS, "status"}:
             return False
-        draft, audience = three.draft, self.context.target.audience
+        draft = three.draft
         rights = three.rights(made.values) if three.writes_rights else draft.rights
         if "groups" not in made.values:
             rights = replace(rights, groups=draft.rights.groups)
         then = replace(draft, status=str(made.values.get("status", draft.status)), rights=rights)
-        precision = self.context.target.limits.precision
-        return is_wider(audience(draft), audience(then), self.context.time.earliest(), precision)
+        return shows_more(self.context, draft, then)
 
     def _newer(self, asset: Asset, actual: Asset) -> Newer:
         """By the modification dates of both assets, each on the clock of its service."""

@@ -25,13 +25,14 @@ from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.members import TARGET, UNREAD, UNSURE
 from dam_sync.engine.read.relations import lacking_relations
 from dam_sync.engine.read.seen import living_asset
+from dam_sync.engine.read.shown import Shown, shown, shows_more
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE
-from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose, is_wider
+from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose
 from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json, value_to_json
@@ -72,24 +73,6 @@ class _Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Visible:
-    """What decides who sees an asset of the target, in the form of a draft. hidden: it has no release date, without
-    which nobody sees an asset of this service."""
-
-    draft: Draft
-    hidden: bool
-
-    def after(self, patch: Patch) -> Draft:
-        """The same once the patch is written. A date that the patch neither has nor clears stays."""
-        now = self.draft
-        written = patch.rights or now.rights
-        stays = {DATES[name] for name in DATES.keys() - patch.cleared if getattr(written, DATES[name]) is None}
-        rights = replace(written, **{name: getattr(now.rights, name) for name in stays})
-        closed = now.closed or (self.hidden and rights.release_at is None)
-        return replace(now, status=patch.status or now.status, rights=rights, closed=closed)
-
-
-@dataclass(frozen=True, slots=True)
 class Repairer:
     """Compares assets with what the target actually has; writes nothing."""
 
@@ -118,9 +101,7 @@ class Repairer:
         patch, fixed = possible(wanted, self.context.target_schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
-        hidden = self.context.target_schema.always_released and compared.actual.rights.release_at is None
-        now = _Visible(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
-        patch, losses = self._without_reopening(now, patch, settlement.patch)
+        patch, losses = self._without_reopening(shown(self.context, draft, actual, before), patch, settlement.patch)
         lost = self._lost_files(asset, actual, link)
         relations = await lacking_relations(self.context, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
@@ -178,13 +159,13 @@ class Repairer:
             keep=context.policy.extras != "fail",
         ).patch()
 
-    def _without_reopening(self, now: _Visible, patch: Patch, update: Patch) -> tuple[Patch, list[Loss]]:
+    def _without_reopening(self, now: Shown, patch: Patch, update: Patch) -> tuple[Patch, list[Loss]]:
         """A repair does not reopen what was hidden or restricted by hand, unless the job accepts it. Status and rights
         are then those that the update of a normal run leaves, with the dates that show the asset for less time."""
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
         left, then = now.after(update), now.after(patch)
-        if not self._shows_more(left, then):
+        if not shows_more(self.context, left, then):
             return patch, []
         rule = ExposureRule.REOPENED
         if self.context.policy.exposure.accepts(rule, Purpose.REPAIR):
@@ -205,15 +186,9 @@ class Repairer:
             date = getattr(then.rights, name)
             trial = replace(left, rights=replace(left.rights, **{name: date}))
             moved = is_other_date(date, getattr(left.rights, name), target.limits.precision)
-            if date is not None and moved and not self._shows_more(left, trial):
+            if date is not None and moved and not shows_more(self.context, left, trial):
                 left = trial
         return left.rights
-
-    def _shows_more(self, now: Draft, then: Draft) -> bool:
-        target = self.context.target
-        return is_wider(
-            target.audience(now), target.audience(then), self.context.time.earliest(), target.limits.precision
-        )
 
     def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""

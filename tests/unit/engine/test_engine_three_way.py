@@ -16,15 +16,8 @@ from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.decide.conflicts import Newer, SettledConflict, settle, settlement_of
 from dam_sync.engine.decide.patches import may_overwrite, overlay, patch_between
-from dam_sync.engine.decide.three_way import (
-    Files,
-    ThreeWay,
-    as_not_hidden,
-    kept_values,
-    merged_rows,
-    merged_set,
-    merged_texts,
-)
+from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values, merged_rows, merged_set, merged_texts
+from dam_sync.engine.read.compared import as_not_hidden
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.codec import draft_to_json
