@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dam_sync.model.asset import Draft
 from dam_sync.model.values import Json
 
 
@@ -51,5 +52,11 @@ class LinkRow:
         return min(map(self.proof_of, keys), default=self.evidence)
 
 
+PROFILE = "profile"
 LEFT = "left:"
 """Before the key of a file that left the source and stays at the target."""
+
+
+def profile_of(link: LinkRow, draft: Draft) -> str:
+    """The profile of an asset that exists: that with which it was created."""
+    return link.kept.get(PROFILE) or link.draft.get(PROFILE) or draft.profile

@@ -14,14 +14,13 @@ from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, 
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.conflict import FILE, PLACEMENTS
-from dam_sync.model.link import LEFT, LinkRow
+from dam_sync.model.link import LEFT, PROFILE, LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.parking import ParkCause, ParkReason
 from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 
-PROFILE = "profile"
 UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
 """Rules of losses: no call changes this of an asset that exists; a version was added before the current one."""
 
@@ -159,11 +158,6 @@ def fixed_values(link: LinkRow, draft: Draft, target: Schema, *, replaced: bool)
     if draft.profile not in ("", profile_of(link, draft)):
         found[PROFILE] = profile_of(link, draft)
     return found
-
-
-def profile_of(link: LinkRow, draft: Draft) -> str:
-    """The profile of an asset that exists: that with which it was created."""
-    return link.kept.get(PROFILE) or link.draft.get(PROFILE) or draft.profile
 
 
 def _profile_losses(link: LinkRow, draft: Draft, stands: Mapping[str, Json]) -> tuple[Loss, ...]:

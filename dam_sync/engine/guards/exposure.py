@@ -14,7 +14,6 @@ from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import is_seen_by_nobody
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.update import profile_of
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
 from dam_sync.mapping.crosswalk import Drafted
@@ -39,7 +38,7 @@ from dam_sync.model.exposure import (
     widenings,
 )
 from dam_sync.model.exposure_advice import what_to_do
-from dam_sync.model.link import LinkRow
+from dam_sync.model.link import LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause

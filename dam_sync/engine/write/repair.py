@@ -18,7 +18,7 @@ from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
-from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible, profile_of
+from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import facts_of
@@ -33,7 +33,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE
 from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose
-from dam_sync.model.link import LinkRow
+from dam_sync.model.link import LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json, value_to_json
 
