@@ -77,6 +77,12 @@ class TargetFacts:
         """Whether the groups of a draft, once written, let everybody in who can use the tenant."""
         return bool(draft.rights.groups) and self.audience(draft).groups is None
 
+    def is_open(self, draft: Draft, groups: frozenset[str]) -> bool:
+        """Whether these groups, or none, let everybody in who can use the tenant, on an asset of a draft. One that is
+        hidden for having none is open to nobody."""
+        given = self.audience(replace(draft, rights=replace(draft.rights, groups=groups)))
+        return given.groups is None and given.hidden in ("", self.audience(draft).hidden)
+
     def default_groups(self, draft: Draft) -> frozenset[str]:
         """The groups that the target gives an asset of a draft that names none."""
         return self.audience(draft).groups or frozenset()

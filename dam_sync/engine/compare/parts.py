@@ -235,8 +235,9 @@ class Sides:
         return self.facts.schema.always_released and self.expected.hides and date_of(self.seen, "release") is None
 
     def _groups(self) -> Iterator[PartView]:
-        """As one value as soon as a side is open to everybody, else by member: with plain members, two groups beside
-        "everybody" would count as an addition of people."""
+        """As one value as soon as a side is open to everybody, the target included, else by member: with plain members,
+        two groups beside "everybody" would count as an addition of people, and no group at all as between two
+        states."""
         if not self.scope.groups and not any(draft.rights.groups for draft in self.drafts):
             return
         there = self.seen.rights.groups
@@ -244,17 +245,20 @@ class Sides:
             yield self._equal(GROUPS)
             return
         open_to = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
-        if not open_to:
+        visible = bool(there) or not is_seen_by_nobody(self.seen) or self.is_withheld
+        if open_to:
+            is_open = visible and (there in open_to or not there)
+        else:
+            is_open = visible and self.facts.is_open(self.wanted or self.drafts[0], there)
+        if not (open_to or is_open):
             yield self._group_members(there)
             return
-        visible = not is_seen_by_nobody(self.seen) or self.is_withheld
-        is_open = there in open_to or (not there and visible)
         now = single(EVERYBODY) if is_open else single(there)
         view = self._view(GROUPS, [_open_or(draft.rights.groups, open_to) for draft in self.drafts], now)
         by_itself = frozenset(now.items()) if there <= self._given_groups else frozenset()
         passing = self._staging_groups(there, now)
-        each = self._group_members(open_to[0] if is_open and not there else there)  # those that were written last
-        yield replace(view, given=by_itself, passing=passing, by_member=each)
+        last = open_to[0] if open_to and is_open and not there else there  # those that were written last
+        yield replace(view, given=by_itself, passing=passing, by_member=self._group_members(last))
 
     def _group_members(self, there: frozenset[str]) -> PartView:
         now = members(there)

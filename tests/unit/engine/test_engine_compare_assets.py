@@ -122,6 +122,19 @@ def test_everybody_is_one_value_and_no_set_of_groups() -> None:
     assert foreign(asset_of(OPEN, rights=Rights()), PLAIN) == ["groups"]
 
 
+def test_an_asset_that_others_opened_to_everybody_is_between_no_two_states() -> None:
+    """One without groups lacks those of either state, which no attempt of ours leaves: everybody sees it."""
+    other = replace(PLAIN, rights=Rights(groups=frozenset({"h"})))
+    for groups in (frozenset[str](), frozenset({"all"}), frozenset({"all", "g"})):
+        seen = asset_of(PLAIN, rights=Rights(groups=groups))
+        assert foreign(seen, PLAIN, other) == ["groups"]
+        found = compare(expected(PLAIN), seen, facts(), SCOPE, wanted=other).parts["groups"]
+        assert (found.same, found.allowed, found.due) == (False, False, True)
+    unsaid = replace(PLAIN, rights=Rights())
+    assert foreign(asset_of(PLAIN, rights=Rights()), unsaid) == []
+    assert foreign(asset_of(PLAIN, rights=Rights(groups=frozenset({"all"}))), unsaid) == ["groups"]
+
+
 def test_a_release_date_that_an_attempt_took_away_is_nobodys_change() -> None:
     before = replace(OPEN, rights=replace(OPEN.rights, release_at=LONG_AGO))
     after = replace(before, rights=replace(before.rights, expires_at=NOW))
