@@ -221,8 +221,11 @@ class Sides:
                 yield self._date(path, sides, date_of(self.seen, path))
 
     def _date(self, path: str, sides: Sequence[datetime | None], held: datetime | None) -> PartView:
-        near = next((side for side in sides if not is_other_date(side, held, self.facts.precision)), held)
-        view = self._view(path, [single(side) for side in sides], single(near))
+        *near, now = [
+            next((one for one in sides if not is_other_date(one, side, self.facts.precision)), side)
+            for side in (*sides, held)
+        ]
+        view = self._view(path, [single(side) for side in near], single(now))
         if path != "release":
             return view
         own = held is not None and self.facts.is_arrival_of_release(held, self.seen)

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
-from dam_sync.engine.compare.atoms import as_stored
+from dam_sync.engine.compare.atoms import WHOLE, as_stored
 from dam_sync.engine.compare.comparison import Comparison, compare
 from dam_sync.engine.compare.expected import Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, is_other_date
 from dam_sync.engine.compare.file_keys import VERSIONS, version_key
 from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.compare.parts import FILENAME, GROUPS, STATUS
 from dam_sync.engine.decide.update import fixed_among
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
@@ -70,7 +72,7 @@ class Files:
     begun: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ThreeWay:
     """One asset. before: drafts of which the target may hold any, as JSON; the first is what was last written.
     patch: the update from them to `draft`. actual: the asset at the target."""
@@ -85,10 +87,9 @@ class ThreeWay:
     def conflicts(self) -> list[ValueConflict]:
         """Every value in conflict. Status and rights of an asset that is or becomes hidden are not compared: hiding
         does not depend on what others did."""
-        compared = self.comparison
-        found = [*self._fields(compared), *self._filename(), *self._folders(compared), *self._file()]
+        found = [*self._fields(), *self._filename(), *self._folders(), *self._file()]
         if not self.guarded:
-            found += [*self._status(compared), *self._dates(compared), *self._groups()]
+            found += [*self._status(), *self._dates(), *self._groups()]
         return [replace(one, state=digest_of([_plain(one.source), _plain(one.target)])) for one in found]
 
     @property
@@ -96,19 +97,24 @@ class ThreeWay:
         """Of the target."""
         return self.facts.schema
 
-    @property
+    @cached_property
     def comparison(self) -> Comparison:
-        """Of what the update may write. Files, and the file name, are compared here."""
+        """Of what the update may write. Files are compared here."""
         kinds = frozenset(place.kind for place in self.patch.placements_add)
         scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
         states = [draft_from_json(state) for state in self.before]
-        expected = Expected(states, ExpectedFiles(known=False))
+        expected = Expected(states, ExpectedFiles(known=False), names=frozenset(self._name_kept))
         return compare(expected, self.actual, replace(self.facts, members=Members.ALL), scope, self.draft)
 
-    def _is_both(self, found: Comparison, path: str) -> bool:
-        """Whether others changed a part to another value than is wanted."""
-        part = found.parts.get(path)
-        return part is not None and not part.allowed and not part.same
+    def _is_both(self, path: str) -> bool:
+        """Whether others changed a part that is to be changed, to another value than is wanted."""
+        part = self.comparison.parts.get(path)
+        return part is not None and part.due and not part.allowed and not part.same
+
+    def _is_theirs(self, path: str) -> bool:
+        """Whether others alone changed a part."""
+        part = self.comparison.parts.get(path)
+        return part is not None and not (part.due or part.allowed or part.same)
 
     @property
     def guarded(self) -> bool:
@@ -117,9 +123,9 @@ class ThreeWay:
 
     # -- fields ---------------------------------------------------------------------------------------------------
 
-    def _fields(self, compared: Comparison) -> Iterator[ValueConflict]:
+    def _fields(self) -> Iterator[ValueConflict]:
         before = [state["fields"] for state in self.before]
-        for key in sorted(key for key in self.patch.fields if self._is_both(compared, f"{FIELDS}{key}")):
+        for key in sorted(key for key in self.patch.fields if self._is_both(f"{FIELDS}{key}")):
             ours, theirs = self.patch.fields[key], self.actual.fields.get(key)
             merged = self._merged(key, theirs, [_value(state.get(key)) for state in before])
             yield ValueConflict(f"{FIELDS}{key}", before[0].get(key), _json(ours), _json(theirs), _json(merged))
@@ -140,10 +146,9 @@ class ThreeWay:
     # -- name, status, containers, file ---------------------------------------------------------------------------
 
     def _filename(self) -> Iterator[ValueConflict]:
-        ours, theirs = self.patch.filename, self._name_there
-        wrote = [*(state["filename"] for state in self.before), *self._name_kept]
-        if ours is not None and theirs not in (*wrote, ours, ""):
-            yield ValueConflict("filename", wrote[0], ours, theirs)
+        if self.patch.filename is not None and self._is_both(FILENAME):
+            wrote = self.before[0]["filename"]
+            yield ValueConflict(FILENAME, wrote, self.patch.filename, self._name_there)
 
     @property
     def renamed(self) -> str:
@@ -163,19 +168,20 @@ class ThreeWay:
         """The file name at the target; empty without a file, for which some services invent a name."""
         return "" if self.actual.file is None else self.actual.filename
 
-    def _status(self, compared: Comparison) -> Iterator[ValueConflict]:
-        if self.patch.status is not None and self._is_both(compared, "status"):
+    def _status(self) -> Iterator[ValueConflict]:
+        if self.patch.status is not None and self._is_both(STATUS):
             there = self.actual.substatus or self.actual.status
-            yield ValueConflict("status", self.before[0]["status"], self.patch.status, there)
+            yield ValueConflict(STATUS, self.before[0]["status"], self.patch.status, there)
 
-    def _folders(self, compared: Comparison) -> Iterator[ValueConflict]:
+    def _folders(self) -> Iterator[ValueConflict]:
         """Kinds of which an asset has one container: it was moved to two different ones."""
         before = placements_from_json(self.before[0]["placements"])
         default = {(place.kind, place.path) for place in self.schema.container_default}
         for kind in sorted(kind for kind, most in self.schema.container_most.items() if most == 1):
             ours = {place for place in self.patch.placements_add if place.kind == kind}
             path = f"{PLACEMENTS}{kind}"
-            added = compared.parts[path].foreign.added if ours and path in compared.parts else frozenset()
+            part = self.comparison.parts.get(path) if ours else None
+            added = part.foreign.added if part is not None else frozenset()
             if any((kind, key) not in default for key in added):
                 wrote = placements_to_json(place for place in before if place.kind == kind)
                 theirs = placements_to_json(place for place in self._placements() if place.kind == kind)
@@ -199,31 +205,41 @@ class ThreeWay:
 
     # -- rights ---------------------------------------------------------------------------------------------------
 
-    def _dates(self, compared: Comparison) -> Iterator[ValueConflict]:
-        for path in DATES:
-            ours, theirs, before = self._date(path)
-            if self.writes_rights and any(self._moved(ours, each) for each in before) and self._is_both(compared, path):
-                yield ValueConflict(path, _when(before[0]), _when(ours), _when(theirs))
+    def _dates(self) -> Iterator[ValueConflict]:
+        return (self._conflict_of_date(path) for path in DATES if self.writes_rights and self._is_both(path))
+
+    def _conflict_of_date(self, path: str) -> ValueConflict:
+        ours, theirs, before = self._date(path)
+        return ValueConflict(path, _when(before), _when(ours), _when(theirs))
 
     def _groups(self) -> Iterator[ValueConflict]:
+        """Unless both changes can stand: by member, on an asset that all sides limit."""
         ours, theirs = self.draft.rights.groups, self.actual.rights.groups
-        before = [rights_from_json(state["rights"]).groups for state in self.before]
-        if not self.writes_rights or not ours or all(ours == each for each in before) or theirs in (ours, *before):
-            return
-        given = not theirs - self._default_groups and not all(before)
-        if not given and not (theirs and all(before) and merged_set(before, ours, theirs)):
-            yield ValueConflict("groups", sorted(before[0]), sorted(ours), sorted(theirs))
+        if self.writes_rights and ours and self._is_both(GROUPS) and not self._merged_groups:
+            before = rights_from_json(self.before[0]["rights"]).groups
+            yield ValueConflict(GROUPS, sorted(before), sorted(ours), sorted(theirs))
 
     @property
-    def _default_groups(self) -> frozenset[str]:
-        return self.facts.default_groups(replace(self.draft, rights=replace(self.draft.rights, groups=frozenset())))
+    def _merged_groups(self) -> frozenset[str]:
+        """The groups with both changes; empty if they exclude each other: somebody would see an asset that one side
+        keeps from them."""
+        before = [rights_from_json(state["rights"]).groups for state in self.before]
+        theirs, part = self.actual.rights.groups, self.comparison.parts.get(GROUPS)
+        by_member = (
+            part is not None and part.view is not None and WHOLE not in {*part.view.now, *(part.view.wanted or ())}
+        )
+        return (
+            merged_set(before, self.draft.rights.groups, theirs)
+            if by_member and theirs and all(before)
+            else frozenset()
+        )
 
     @property
     def writes_rights(self) -> bool:
         """Whether the update writes rights."""
         return self.patch.rights is not None or bool(self.patch.cleared)
 
-    def _date(self, path: str) -> tuple[datetime | None, datetime | None, list[datetime | None]]:
+    def _date(self, path: str) -> tuple[datetime | None, datetime | None, datetime | None]:
         """A date of the draft, at the target, and as written before. A release date that the service gave the asset
         when it arrived is none."""
         name = DATES[path]
@@ -231,23 +247,14 @@ class ThreeWay:
         theirs = getattr(self.actual.rights, name)
         if theirs is not None and not any(before) and path == "release":
             theirs = None if self.facts.is_arrival_of_release(theirs, self.actual) else theirs
-        return getattr(self.draft.rights, name), theirs, before
-
-    def _is_foreign(self, path: str) -> bool:
-        ours, theirs, before = self._date(path)
-        return all(self._moved(theirs, each) for each in (ours, *before))
+        return getattr(self.draft.rights, name), theirs, before[0]
 
     def _moved(self, one: datetime | None, other: datetime | None) -> bool:
         return is_other_date(one, other, self.facts.precision)
 
     def undone(self) -> list[ValueConflict]:
         """Dates that changed only at the target and that writing the source's rights as a whole sets back."""
-        found = []
-        for path in DATES:
-            ours, theirs, before = self._date(path)
-            if self._is_foreign(path) and not any(self._moved(ours, each) for each in before):
-                found.append(ValueConflict(path, _when(before[0]), _when(ours), _when(theirs)))
-        return found
+        return [self._conflict_of_date(path) for path in DATES if self._is_theirs(path)]
 
     # -- the update -----------------------------------------------------------------------------------------------
 
@@ -283,21 +290,18 @@ class ThreeWay:
         return replace(patch, rights=rights, cleared=cleared)
 
     def rights(self, values: Mapping[str, Json]) -> Rights:
-        """The rights that the asset will have, with these values instead of the source's."""
+        """The rights that the asset will have, with these values instead of the source's. Without groups it keeps
+        those that it has."""
         release, expiry = (self._date_with(path, path in values) for path in ("release", "expiry"))
         wanted, theirs = self.draft.rights, self.actual.rights.groups
-        before = [rights_from_json(state["rights"]).groups for state in self.before]
-        groups = wanted.groups
-        if "groups" in values:
+        groups = self._merged_groups or wanted.groups
+        if GROUPS in values or (wanted.groups and self._is_theirs(GROUPS) and not self._merged_groups):
             groups = theirs
-        elif groups and theirs and all(before):
-            groups = merged_set(before, groups, theirs) or groups
         return Rights(release, expiry, groups, wanted.restrictions)
 
     def _date_with(self, path: str, kept: bool) -> datetime | None:
-        ours, theirs, before = self._date(path)
-        same = not any(self._moved(ours, each) for each in before)
-        return theirs if kept or (same and self._is_foreign(path)) else ours
+        ours, theirs, _ = self._date(path)
+        return theirs if kept or self._is_theirs(path) else ours
 
 
 def merged_set(before: Sequence[frozenset[str]], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:

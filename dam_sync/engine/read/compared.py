@@ -9,6 +9,7 @@ from dam_sync.engine.compare.atoms import tag_key
 from dam_sync.engine.compare.facts import is_seen_by_nobody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Placement
+from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.codec import (
     rights_from_json,
 )
@@ -49,9 +50,11 @@ def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
 
 
 def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asset:
-    """The asset with its release date as last written, if an earlier attempt that changed rights may have taken it
-    away: some services hide an asset so while several parts are changed, and a killed process leaves it hidden."""
+    """The asset with its release date as last written, and seen by its groups, if an earlier attempt may have taken the
+    date away: some services hide an asset so while several parts of its rights are changed, and a killed process leaves
+    it hidden."""
     rights = [rights_from_json(state["rights"]) for state in before]
     if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
         return actual
-    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at))
+    left = frozenset(one for one in actual.rights.restrictions if one.kind is not RestrictionKind.UNRELEASED)
+    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at, restrictions=left))

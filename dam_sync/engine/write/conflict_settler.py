@@ -165,12 +165,12 @@ def three_way_of(
     context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
 ) -> ThreeWay:
     """The comparison of one asset."""
-    actual = with_everybody(context, actual, *map(draft_from_json, before), draft)
+    shown = as_not_hidden(before, actual, context.target_schema)
     return ThreeWay(
         before=before,
         draft=draft,
         patch=patch,
-        actual=as_not_hidden(before, actual, context.target_schema),
+        actual=with_everybody(context, shown, *map(draft_from_json, before), draft),
         files=files,
         facts=facts_of(context),
     )

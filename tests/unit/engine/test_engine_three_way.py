@@ -19,7 +19,8 @@ from dam_sync.engine.decide.patches import may_overwrite, overlay, patch_between
 from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values, merged_rows, merged_set, merged_texts
 from dam_sync.engine.read.compared import as_not_hidden
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
-from dam_sync.model.audience import Audience
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature, Support
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.conflict import DECISION, ConflictPolicy, ConflictRules, Take, shown
 from dam_sync.model.limits import Limits, Pace
@@ -246,6 +247,42 @@ def test_groups_are_merged_element_by_element_but_never_to_nobody() -> None:
     assert three.settled({}).rights.groups == {"press", "board"}  # type: ignore[union-attr]
     open_to_all = asset(replace(BEFORE, rights=replace(rights, groups=frozenset())))
     assert [one.path for one in compared(source, open_to_all).conflicts()] == ["groups"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("staff board", "all"), ("staff board", "all staff"), ("all", "press")],
+    ids=["others opened it", "others added everybody", "the source opened it, others took a group"],
+)
+def test_groups_are_compared_as_one_as_soon_as_a_side_is_open_to_everybody(ours: str, theirs: str) -> None:
+    """Merged by member, an asset that the source limits anew would stay open to everybody."""
+    source, there = (
+        replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset(one.split()))) for one in (ours, theirs)
+    )
+
+    def audience(draft: Draft) -> Audience:
+        return Audience(groups=None if "all" in draft.rights.groups else draft.rights.groups)
+
+    three = replace(compared(source, asset(there)), facts=replace(FACTS, audience=audience))
+    (found,) = three.conflicts()
+    assert (found.path, found.source, found.target) == ("groups", sorted(ours.split()), sorted(theirs.split()))
+
+
+def test_a_name_that_no_call_changes_is_no_conflict() -> None:
+    """A repair meets it, too, which asks what can be written only afterwards."""
+    ours, theirs = EDITS["filename"]
+    able = replace(ABLE, features={**ABLE.features, Feature.FILENAME: Support("no")})
+    assert replace(compared(ours, asset(theirs)), facts=replace(FACTS, capabilities=able)).conflicts() == []
+
+
+def test_an_asset_that_a_killed_attempt_hid_is_open_to_its_groups() -> None:
+    schema = replace(SCHEMA, always_released=True)
+    unreleased = Rights(restrictions=frozenset({Restriction(RestrictionKind.UNRELEASED)}))
+    meant = replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset({"staff"})))
+    before = [draft_to_json(BEFORE), draft_to_json(meant)]
+    assert as_not_hidden(before, replace(asset(BEFORE), rights=unreleased), schema).rights == Rights(
+        BEFORE.rights.release_at
+    )
 
 
 def test_status_and_rights_of_a_hidden_asset_are_not_compared() -> None:
