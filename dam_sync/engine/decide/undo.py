@@ -3,7 +3,7 @@ in, a patch, parts and obstacles out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -125,8 +125,22 @@ def _beside(keep: Mapping[str, Obstacle]) -> Iterator[Obstacle]:
 
 def unshown(undo: Undo) -> Undo:
     """The same without anything that decides who sees the asset, with the reason."""
-    patch = replace(undo.patch, status=None, rights=None, cleared=frozenset(), closed=None)
+    patch = _without(undo.patch, ("status", RIGHTS, "closed"))
     return replace(undo, patch=patch, obstacles=tuple(dict.fromkeys((*undo.obstacles, WIDENS))))
+
+
+def _without(patch: Patch, paths: Collection[str]) -> Patch:
+    """The patch without what it would write at these paths. Rights are written as a whole."""
+    fields = {key: value for key, value in patch.fields.items() if f"{FIELDS}{key}" not in paths}
+    added, removed = (
+        frozenset(place for place in places if f"{PLACEMENTS}{place.kind}" not in paths)
+        for places in (patch.placements_add, patch.placements_remove)
+    )
+    patch = replace(patch, fields=fields, placements_add=added, placements_remove=removed)
+    if not frozenset(RIGHTS_PATHS).isdisjoint(paths):
+        patch = replace(patch, rights=None, cleared=frozenset())
+    single = {path: None for path in ("filename", "status", "closed") if path in paths}
+    return replace(patch, **single)
 
 
 def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple[Obstacle, ...]]:
@@ -177,7 +191,8 @@ class _Values:
             held = applied(held, changes, back=True)
             if not journal_names.is_repair(row.operation):  # a repair restored what was written before
                 before = applied(before, changes, back=True)
-        patch = merge_patches([now, *meant], draft_from_json(held))
+        stuck = [path for path, why in keep.items() if not why.stays]
+        patch = _without(merge_patches([now, *meant], draft_from_json(held)), stuck)
         return cls(now, held, patch, before, opened, tuple(obstacles))
 
 
