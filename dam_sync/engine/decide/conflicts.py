@@ -4,21 +4,26 @@ update."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from dam_sync.engine.compare.parts import GROUPS, STATUS
 from dam_sync.engine.decide.three_way import ThreeWay, ValueConflict
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Loss, Patch
+from dam_sync.model.asset import Draft, Loss, Patch
 from dam_sync.model.conflict import (
     CONFLICT,
+    DATES,
     DECISION,
+    EXPOSURE_RULE,
     FILE,
+    RIGHTS,
     ConflictPolicy,
     ConflictResult,
     ConflictRules,
     Take,
 )
+from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import ConflictRow, Outcome
@@ -132,6 +137,80 @@ def settlement_of(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settle
     replaced = any(one.conflict.path == FILE and one.take is Take.SOURCE for one in settled)
     filename = values.get("filename") or ("" if replaced else three.renamed)
     return Settlement(three.settled(values), tuple(settled), values, filename=filename)
+
+
+def admitted(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
+    """The update that follows, without what would show the asset to more people than the draft says: a value of the
+    target that does so is not kept, and what others alone changed is set back as far as that shows it to fewer."""
+    made = settlement_of(three, settled)
+    opens = not three.guarded and _opens(three, made.patch)
+    if three.guarded or not (opens or _keeps_open(three, made)):
+        return made
+    narrowed = [replace(one, take=Take.NONE, why=WIDER) if _is_kept(one) else one for one in settled]
+    if narrowed != settled:
+        return settlement_of(three, narrowed)
+    after, undone = _after(three, made.patch), list[SettledConflict]()
+    for one in three.set_back():
+        trial = _as_source(three, after, one.path)
+        if (opens or one.path in DATES) and not _is_wider(three, after, trial):
+            after = trial
+            undone.append(SettledConflict(one, Take.SOURCE, EXPOSURE_RULE))
+    if not undone:
+        return made
+    paths = {one.conflict.path for one in undone}
+    groups = three.draft.rights.groups if GROUPS in paths else three.rights(made.values).groups
+    patch = replace(made.patch, rights=replace(after.rights, groups=groups) if paths & RIGHTS else made.patch.rights)
+    patch = replace(patch, status=after.status if STATUS in paths else patch.status)
+    return replace(made, patch=patch, settled=(*made.settled, *undone))
+
+
+def _is_kept(one: SettledConflict) -> bool:
+    return one.take is Take.TARGET and one.conflict.path in (*RIGHTS, STATUS)
+
+
+def _keeps_open(three: ThreeWay, made: Settlement) -> bool:
+    """Whether rights or values that the target keeps leave the asset visible to more people than the draft says."""
+    if made.patch.rights is None and not made.values.keys() & {*RIGHTS, STATUS}:
+        return False
+    status = str(made.values.get(STATUS, three.draft.status))
+    return _is_wider(three, _wanted(three), replace(_after(three, made.patch), status=status))
+
+
+def _opens(three: ThreeWay, patch: Patch) -> bool:
+    """Whether an update shows the asset to people who neither see it now, nor are to see it."""
+    after = _after(three, patch)
+    return all(_is_wider(three, now, after) for now in (_wanted(three), _after(three, Patch())))
+
+
+def _is_wider(three: ThreeWay, now: Draft, then: Draft) -> bool:
+    facts = three.facts
+    return is_wider(facts.audience(now), facts.audience(then), facts.now, facts.precision)
+
+
+def _wanted(three: ThreeWay) -> Draft:
+    """The draft, with the groups that others added beside those of ours: whom they let in is theirs to say."""
+    rights, part = three.draft.rights, three.comparison.parts.get(GROUPS)
+    added = part.foreign.added if part is not None and three.merged_groups else frozenset()
+    return replace(three.draft, rights=replace(rights, groups=rights.groups | frozenset(map(str, added))))
+
+
+def _after(three: ThreeWay, patch: Patch) -> Draft:
+    """Who sees the asset once this is written, in the form of a draft, which may have no opinion on groups."""
+    draft, now = three.draft, three.actual
+    wrote, part = patch.rights or now.rights, three.comparison.parts.get(STATUS)
+    stays = {path for path, name in DATES.items() if getattr(wrote, name) is None} - patch.cleared
+    rights = replace(wrote, **{DATES[path]: getattr(now.rights, DATES[path]) for path in stays})
+    groups = (wrote.groups or now.rights.groups) if draft.rights.groups else frozenset()
+    stands = now.status if part is not None and not part.same else draft.status
+    return replace(draft, status=patch.status or stands, rights=replace(rights, groups=groups))
+
+
+def _as_source(three: ThreeWay, after: Draft, path: str) -> Draft:
+    """The same with the value of the source at this path."""
+    if path == STATUS:
+        return replace(after, status=three.draft.status)
+    name = DATES.get(path, path)
+    return replace(after, rights=replace(after.rights, **{name: getattr(three.draft.rights, name)}))
 
 
 def settled_of(operation: str, detail: Json) -> list[ConflictResult]:

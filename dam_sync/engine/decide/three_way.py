@@ -170,8 +170,12 @@ class ThreeWay:
 
     def _status(self) -> Iterator[ValueConflict]:
         if self.patch.status is not None and self._is_both(STATUS):
-            there = self.actual.substatus or self.actual.status
-            yield ValueConflict(STATUS, self.before[0]["status"], self.patch.status, there)
+            yield self._conflict_of_status
+
+    @property
+    def _conflict_of_status(self) -> ValueConflict:
+        there = self.actual.substatus or self.actual.status
+        return ValueConflict(STATUS, self.before[0]["status"], self.draft.status, there)
 
     def _folders(self) -> Iterator[ValueConflict]:
         """Kinds of which an asset has one container: it was moved to two different ones."""
@@ -214,13 +218,18 @@ class ThreeWay:
 
     def _groups(self) -> Iterator[ValueConflict]:
         """Unless both changes can stand: by member, on an asset that all sides limit."""
-        ours, theirs = self.draft.rights.groups, self.actual.rights.groups
-        if self.writes_rights and ours and self._is_both(GROUPS) and not self._merged_groups:
-            before = rights_from_json(self.before[0]["rights"]).groups
-            yield ValueConflict(GROUPS, sorted(before), sorted(ours), sorted(theirs))
+        wanted = self.writes_rights and self.draft.rights.groups
+        if wanted and self._is_both(GROUPS) and not self.merged_groups:
+            yield self._conflict_of_groups
 
     @property
-    def _merged_groups(self) -> frozenset[str]:
+    def _conflict_of_groups(self) -> ValueConflict:
+        before = rights_from_json(self.before[0]["rights"]).groups
+        sides = (before, self.draft.rights.groups, self.actual.rights.groups)
+        return ValueConflict(GROUPS, *map(sorted, sides))
+
+    @property
+    def merged_groups(self) -> frozenset[str]:
         """The groups with both changes; empty if they exclude each other: somebody would see an asset that one side
         keeps from them."""
         before = [rights_from_json(state["rights"]).groups for state in self.before]
@@ -252,9 +261,12 @@ class ThreeWay:
     def _moved(self, one: datetime | None, other: datetime | None) -> bool:
         return is_other_date(one, other, self.facts.precision)
 
-    def undone(self) -> list[ValueConflict]:
-        """Dates that changed only at the target and that writing the source's rights as a whole sets back."""
-        return [self._conflict_of_date(path) for path in DATES if self._is_theirs(path)]
+    def set_back(self) -> list[ValueConflict]:
+        """What others alone changed that decides who sees the asset, which the values of the source set back. Groups
+        by member are not of it: both changes stand."""
+        found = [self._conflict_of_date(path) for path in DATES if self._is_theirs(path)]
+        found += [self._conflict_of_status] if self._is_theirs(STATUS) else []
+        return [*found, *([self._conflict_of_groups] if self._is_theirs(GROUPS) and not self.merged_groups else [])]
 
     # -- the update -----------------------------------------------------------------------------------------------
 
@@ -294,8 +306,8 @@ class ThreeWay:
         those that it has."""
         release, expiry = (self._date_with(path, path in values) for path in ("release", "expiry"))
         wanted, theirs = self.draft.rights, self.actual.rights.groups
-        groups = self._merged_groups or wanted.groups
-        if GROUPS in values or (wanted.groups and self._is_theirs(GROUPS) and not self._merged_groups):
+        groups = self.merged_groups or wanted.groups
+        if GROUPS in values or (wanted.groups and self._is_theirs(GROUPS) and not self.merged_groups):
             groups = theirs
         return Rights(release, expiry, groups, wanted.restrictions)
 

@@ -10,27 +10,23 @@ from dam_sync.engine.decide.conflicts import (
     SAME_TIME,
     SECOND,
     UNDATED,
-    WIDER,
     ZERO,
     Newer,
     SettledConflict,
     Settlement,
+    admitted,
     loss_of,
     settle,
-    settlement_of,
 )
 from dam_sync.engine.decide.three_way import Files, ThreeWay, ValueConflict
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.read.compared import as_not_hidden, with_everybody
 from dam_sync.engine.read.facts import facts_of
-from dam_sync.engine.read.shown import shows_more
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Draft, Loss, Patch
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import (
     CONFLICT,
-    EXPOSURE_RULE,
-    RIGHTS,
     ConflictResult,
     Take,
 )
@@ -89,7 +85,7 @@ class Settler:
         recorded = next((entry for entry in reversed(known) if _is_about(entry, conflicts)), None)
         if recorded is not None:
             settled = [_as_recorded(one, recorded) for one in settled]
-        made = replace(self._admitted(three, settled), before=_losses_of(known))
+        made = replace(admitted(three, settled), before=_losses_of(known))
         if made.settled and not made.open and recorded is None:
             await self._record(three, made, attempt.journal, len(known) + 1)
         return made
@@ -103,35 +99,6 @@ class Settler:
         changes = sides if self.context.policy.ledger == "values" else dict.fromkeys(sides)
         with recording(WriteRecord(three.files.link.target, changes)):
             await note_fact(journal, journal_names.conflict(number), taken)
-
-    def _admitted(self, three: ThreeWay, settled: list[SettledConflict]) -> Settlement:
-        """The update that follows; a value of the target that would show the asset to more people is not kept."""
-        made = settlement_of(three, settled)
-        if three.guarded or not self._widens(three, made):
-            return made
-        narrowed = [
-            replace(one, take=Take.NONE, why=WIDER)
-            if one.take is Take.TARGET and one.conflict.path in (*RIGHTS, "status")
-            else one
-            for one in settled
-        ]
-        if narrowed != settled:
-            return settlement_of(three, narrowed)
-        undone = [SettledConflict(one, Take.SOURCE, EXPOSURE_RULE) for one in three.undone()]
-        patch = replace(made.patch, rights=three.patch.rights, cleared=three.patch.cleared)
-        return replace(made, patch=patch, settled=(*made.settled, *undone))
-
-    def _widens(self, three: ThreeWay, made: Settlement) -> bool:
-        """Whether the update leaves the asset visible to more people than the draft says. Groups that others added
-        stay: these people see it already."""
-        if made.patch.rights is None and not made.values.keys() & {*RIGHTS, "status"}:
-            return False
-        draft = three.draft
-        rights = three.rights(made.values) if three.writes_rights else draft.rights
-        if "groups" not in made.values:
-            rights = replace(rights, groups=draft.rights.groups)
-        then = replace(draft, status=str(made.values.get("status", draft.status)), rights=rights)
-        return shows_more(self.context, draft, then)
 
     def _newer(self, asset: Asset, actual: Asset) -> Newer:
         """By the modification dates of both assets, each on the clock of its service."""

@@ -223,7 +223,7 @@ def test_rights_are_written_with_what_others_changed_at_the_target() -> None:
     assert three.conflicts() == []
     expected = Rights(NOW + timedelta(days=1), NOW + timedelta(days=5), frozenset({"staff", "board"}))
     assert three.settled({}).rights == expected
-    assert [one.path for one in three.undone()] == ["expiry"]
+    assert [one.path for one in three.set_back()] == ["expiry"]
 
 
 def test_a_release_date_that_a_killed_attempt_took_away_is_written_again() -> None:
