@@ -291,13 +291,17 @@ class ThreeWay:
         return patch if self.guarded or not self.writes_rights else self._with_rights(patch, values)
 
     def _with_rights(self, patch: Patch, values: Mapping[str, Json]) -> Patch:
-        """Rights are written as a whole: with what others changed at the target and the source did not."""
+        """Rights are written as a whole: with what others changed at the target and the source did not. Also where they
+        are as they should be, if an attempt may have taken the release date away (see `as_not_hidden`)."""
         rights = self.rights(values)
         cleared = frozenset(path for path in patch.cleared if getattr(rights, DATES[path]) is None)
         same = all(not self._moved(getattr(rights, name), self._date(path)[1]) for path, name in DATES.items())
         held = same and rights.groups in (frozenset(), self.actual.rights.groups)
         unrestricted = rights.restrictions == rights_from_json(self.before[0]["rights"]).restrictions
-        if held and unrestricted and values.keys() & RIGHTS:
+        shown = not self.schema.always_released or all(
+            each["rights"] == self.before[0]["rights"] for each in self.before
+        )
+        if held and unrestricted and shown and values.keys() & RIGHTS:
             return replace(patch, rights=None, cleared=frozenset())
         return replace(patch, rights=rights, cleared=cleared)
 
