@@ -45,8 +45,6 @@ AT_THE_SOURCE = "what left the source, or the mapping changed of it: the target 
 LEFT: Final = {
     "run/originals.py kept_file": FILES_OF,
     "decide/three_way.py _uploaded": FILES_OF,
-    "decide/three_way.py ThreeWay._filename": CONFLICT,
-    "decide/three_way.py ThreeWay._groups": CONFLICT,
     "decide/three_way.py ThreeWay._with_rights": CONFLICT,
     "decide/removals.py _unrelated": AT_THE_SOURCE,
     "run/originals.py as_adopted": AT_THE_SOURCE,
@@ -59,7 +57,7 @@ LEFT: Final = {
     "verification/unwritten.py is_unwritten": "memberships that are queued, which the comparison is not told yet",
 }
 """What is left, with the reason. A line may only go."""
-MOST: Final = 14  # lower it with each line that goes
+MOST: Final = 12  # lower it with each line that goes
 
 
 def test_nothing_else_compares_drafts_assets_and_links() -> None:

@@ -12,14 +12,14 @@ from typing import Any, TypeVar, cast
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
-from dam_sync.engine.context.audiences import with_everybody
 from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.changes import changes_of_patch
 from dam_sync.engine.decide.conflicts import Settlement
-from dam_sync.engine.decide.three_way import Files, may_overwrite
+from dam_sync.engine.decide.patches import changes_of_patch, may_overwrite, merge_patches
+from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.undo import Undo, undo_of
-from dam_sync.engine.decide.update import merge_patches, possible
+from dam_sync.engine.decide.update import possible
+from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.facts import differing
 from dam_sync.engine.read.intents import ATTACHED, FILES
 from dam_sync.engine.rollback.asset import AssetUndoer

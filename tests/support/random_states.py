@@ -217,7 +217,8 @@ def _mixture(chance: Random, drafts: list[Draft], sent: bool) -> Asset:
     for key in sorted({key for draft in drafts for key in draft.fields}):
         held = [draft.fields.get(key) for draft in drafts]
         if key == "words":
-            fields[key] = tuple(sorted(any_of([frozenset(each or ()) for each in held]))) or None  # type: ignore[arg-type]
+            words = [frozenset(map(str, each)) if isinstance(each, tuple) else frozenset[str]() for each in held]
+            fields[key] = tuple(sorted(any_of(words))) or None
         elif key == "caption":
             sides: list[Mapping[str, str]] = [each.texts if isinstance(each, Localized) else {} for each in held]
             texts = {each: chance.choice(sides).get(each) for each in ("en", "de")}
@@ -337,7 +338,7 @@ def atoms_of(side: Draft | Asset) -> dict[str, Atoms]:
     for key in FIELDS:
         value = side.fields.get(key)
         if key == "words":
-            found["fields.words"] = dict.fromkeys(value, True) if isinstance(value, tuple) else {}
+            found["fields.words"] = dict.fromkeys(map(str, value), True) if isinstance(value, tuple) else {}
         elif key == "caption":
             found["fields.caption"] = dict(value.texts) if isinstance(value, Localized) else {}
         elif isinstance(value, Term):

@@ -12,6 +12,7 @@ from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.audience import Audience, RestrictionKind
 from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
+from dam_sync.model.exposure import is_wider
 from dam_sync.model.schema import Schema
 from dam_sync.model.unicode_forms import nfc
 from dam_sync.model.values import Localized, Value
@@ -82,6 +83,10 @@ class TargetFacts:
         hidden for having none is open to nobody."""
         given = self.audience(replace(draft, rights=replace(draft.rights, groups=groups)))
         return given.groups is None and given.hidden in ("", self.audience(draft).hidden)
+
+    def shows_more(self, now: Draft, then: Draft) -> bool:
+        """Whether somebody would see an asset of the target `then` who does not see it `now`."""
+        return is_wider(self.audience(now), self.audience(then), self.now, self.precision)
 
     def default_groups(self, draft: Draft) -> frozenset[str]:
         """The groups that the target gives an asset of a draft that names none."""

@@ -23,7 +23,6 @@ from dam_sync.model.conflict import (
     ConflictRules,
     Take,
 )
-from dam_sync.model.exposure import is_wider
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import ConflictRow, Outcome
@@ -152,7 +151,7 @@ def admitted(three: ThreeWay, settled: Sequence[SettledConflict]) -> Settlement:
     after, undone = _after(three, made.patch), list[SettledConflict]()
     for one in three.set_back():
         trial = _as_source(three, after, one.path)
-        if (opens or one.path in DATES) and not _is_wider(three, after, trial):
+        if (opens or one.path in DATES) and not three.facts.shows_more(after, trial):
             after = trial
             undone.append(SettledConflict(one, Take.SOURCE, EXPOSURE_RULE))
     if not undone:
@@ -173,18 +172,13 @@ def _keeps_open(three: ThreeWay, made: Settlement) -> bool:
     if made.patch.rights is None and not made.values.keys() & {*RIGHTS, STATUS}:
         return False
     status = str(made.values.get(STATUS, three.draft.status))
-    return _is_wider(three, _wanted(three), replace(_after(three, made.patch), status=status))
+    return three.facts.shows_more(_wanted(three), replace(_after(three, made.patch), status=status))
 
 
 def _opens(three: ThreeWay, patch: Patch) -> bool:
     """Whether an update shows the asset to people who neither see it now, nor are to see it."""
     after = _after(three, patch)
-    return all(_is_wider(three, now, after) for now in (_wanted(three), _after(three, Patch())))
-
-
-def _is_wider(three: ThreeWay, now: Draft, then: Draft) -> bool:
-    facts = three.facts
-    return is_wider(facts.audience(now), facts.audience(then), facts.now, facts.precision)
+    return all(three.facts.shows_more(now, after) for now in (_wanted(three), _after(three, Patch())))
 
 
 def _wanted(three: ThreeWay) -> Draft:

@@ -139,8 +139,12 @@ def _without(patch: Patch, paths: Collection[str]) -> Patch:
     patch = replace(patch, fields=fields, placements_add=added, placements_remove=removed)
     if not frozenset(RIGHTS_PATHS).isdisjoint(paths):
         patch = replace(patch, rights=None, cleared=frozenset())
-    single = {path: None for path in ("filename", "status", "closed") if path in paths}
-    return replace(patch, **single)
+    return replace(
+        patch,
+        filename=None if "filename" in paths else patch.filename,
+        status=None if "status" in paths else patch.status,
+        closed=None if "closed" in paths else patch.closed,
+    )
 
 
 def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple[Obstacle, ...]]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.read.compared import as_not_hidden
+from dam_sync.engine.read.facts import facts_of
 from dam_sync.model.asset import Asset, Draft, Patch
 from dam_sync.model.conflict import DATES
-from dam_sync.model.exposure import is_wider
 from dam_sync.model.values import Json
 
 
@@ -45,5 +45,4 @@ def shown(context: RunContext, draft: Draft, actual: Asset, states: Sequence[Jso
 
 def shows_more(context: RunContext, now: Draft, then: Draft) -> bool:
     """Whether somebody would see an asset of the target `then` who does not see it `now`."""
-    target = context.target
-    return is_wider(target.audience(now), target.audience(then), context.time.earliest(), target.limits.precision)
+    return facts_of(context).shows_more(now, then)
