@@ -25,11 +25,13 @@ from dam_sync.engine.read.intents import ATTACHED, FILES
 from dam_sync.engine.rollback.asset import AssetUndoer
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.engine.write.repair import Repair, Repairer
+from dam_sync.engine.write.resumed_creates import ResumedCreate
 from dam_sync.engine.write.trash import TargetTrash
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Revision, Rights
 from dam_sync.model.codec import draft_from_json, draft_to_json
 from dam_sync.model.conflict import ConflictPolicy, ConflictRules
+from dam_sync.model.journal import note_fact
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.limits import Limits
 from dam_sync.model.link import LinkRow
@@ -62,10 +64,6 @@ class _Journal(MemoryJournal):
 
 async def _none(*_: object, **__: object) -> dict[Any, Any]:
     return {}
-
-
-async def _nothing(*_: object, **__: object) -> None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -174,6 +172,15 @@ class Purposes:
         three = three_way_of(self.context, self.wanted, patch, self.drafts, actual, self.files)
         attempt = Attempt(cast(Any, MemoryJournal()), state.begun)
         return result_of(Settler(self.context).settlement(three, self.source, attempt))
+
+    def resumed_create(self) -> Settlement:
+        """What is left to write of an asset that interrupted attempts created, the last of which others changed."""
+        journal = _Journal()
+        result_of(note_fact(journal, journal_names.CREATE, "X"))
+        link, attempt = _link(draft_to_json(self.wanted), self.source.versions), Attempt(cast(Any, journal), begun=True)
+        meant = [{**self.drafts[0], FILES: [file_facts(FILE)], ATTACHED: []}, *self.meant]
+        create = ResumedCreate(self.context, meant, attempt, cast(Any, journal), entered=True)
+        return result_of(create.settlement(self.source, self.wanted, link))
 
     def repair(self) -> Repair:
         """What a repair writes."""

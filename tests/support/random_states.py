@@ -217,8 +217,8 @@ def _mixture(chance: Random, drafts: list[Draft], sent: bool) -> Asset:
     for key in sorted({key for draft in drafts for key in draft.fields}):
         held = [draft.fields.get(key) for draft in drafts]
         if key == "words":
-            words = [frozenset(map(str, each)) if isinstance(each, tuple) else frozenset[str]() for each in held]
-            fields[key] = tuple(sorted(any_of(words))) or None
+            lists = [frozenset(map(str, each if isinstance(each, tuple) else ())) for each in held]
+            fields[key] = tuple(sorted(any_of(lists))) or None
         elif key == "caption":
             sides: list[Mapping[str, str]] = [each.texts if isinstance(each, Localized) else {} for each in held]
             texts = {each: chance.choice(sides).get(each) for each in ("en", "de")}

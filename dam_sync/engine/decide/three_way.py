@@ -225,8 +225,8 @@ class ThreeWay:
     @property
     def _conflict_of_groups(self) -> ValueConflict:
         before = rights_from_json(self.before[0]["rights"]).groups
-        wanted, there = self.draft.rights.groups, self.actual.rights.groups
-        return ValueConflict(GROUPS, sorted(before), sorted(wanted), sorted(there))
+        ours, theirs = self.draft.rights.groups, self.actual.rights.groups
+        return ValueConflict(GROUPS, sorted(before), sorted(ours), sorted(theirs))
 
     @property
     def merged_groups(self) -> frozenset[str]:

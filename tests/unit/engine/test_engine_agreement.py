@@ -4,7 +4,7 @@ verification and an adoption say the same of what others changed, and none of th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -128,7 +128,9 @@ def disagreements(state: State) -> Iterator[str]:
     yield from removal(purposes)
     yield from rollback(purposes)
     yield from verification(purposes)
-    yield from updates(purposes)
+    yield from updates(purposes, "update", Purposes.update)
+    if not masked(state, wanted=True):  # a hidden asset is not compared
+        yield from updates(purposes, "resumed create", Purposes.resumed_create)
     yield from repairs(purposes)
 
 
@@ -258,24 +260,24 @@ def conflicts_of(state: State) -> set[str]:
     return found | ({"file"} if state.fresh and has_foreign_file(state) else set())
 
 
-def updates(purposes: Purposes) -> Iterator[str]:
-    right, made = conflicts_of(purposes.state), purposes.update()
+def updates(purposes: Purposes, name: str, ask: Callable[[Purposes], Settlement]) -> Iterator[str]:
+    right, made = conflicts_of(purposes.state), ask(purposes)
     said = {one.conflict.path for one in made.open}
     if said != right:
-        yield f"update: conflicts at {sorted(said)} instead of {sorted(right)}"
+        yield f"{name}: conflicts at {sorted(said)} instead of {sorted(right)}"
     elif not right:
-        yield from written(purposes, made, right)
+        yield from written(purposes, name, made, right)
     else:
         for policy in (ConflictPolicy.SOURCE, ConflictPolicy.TARGET):
             settled = replace(purposes, policy=policy)
-            yield from written(settled, settled.update(), right)
+            yield from written(settled, name, ask(settled), right)
 
 
-def written(purposes: Purposes, made: Settlement, conflicts: set[str]) -> Iterator[str]:
+def written(purposes: Purposes, name: str, made: Settlement, conflicts: set[str]) -> Iterator[str]:
     """What an update writes, with the conflicts that a policy settled."""
     state, policy = purposes.state, purposes.policy
     if made.open:  # a value of the target that shows it to more people is not kept
-        yield from () if policy is ConflictPolicy.TARGET else (f"update: open by {policy}",)
+        yield from () if policy is ConflictPolicy.TARGET else (f"{name}: open by {policy}",)
         return
     after = sent(purposes, made, purposes.after(made.patch, state.seen))
     *before, wanted, now, there = parts_of(*state.before, state.wanted, state.real, plain(state, after))
@@ -287,8 +289,8 @@ def written(purposes: Purposes, made: Settlement, conflicts: set[str]) -> Iterat
         if path not in (*conflicts, *undone) and is_set(path, now):
             want = expected_by_member(path, foreign, now, wanted)
         if there[path] != want:
-            yield f"update by {policy}: {path} is {there[path]} instead of {want}"
-    yield from exposed(state, made.patch, after, "update")
+            yield f"{name} by {policy}: {path} is {there[path]} instead of {want}"
+    yield from exposed(state, made.patch, after, name)
 
 
 def sent(purposes: Purposes, made: Settlement, after: Asset) -> Asset:
