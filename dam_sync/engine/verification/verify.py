@@ -169,9 +169,11 @@ class Verifier:
         while self.suspects and self.patience > 0:
             self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
             await sleep_looking(clock, min(pause, left), self._raise_if_stopped, INDEX)
-            pause *= 2
             self._raise_if_stopped()
-            left = self.patience = await self.context.lag_left()
+            later = await self.context.lag_left()
+            waited = pause >= left >= later  # all of it, and no other run ended meanwhile; clocks may be set back
+            left = self.patience = 0.0 if waited else later
+            pause *= 2
             if left <= 0 or await self._some_agree():
                 self.context.progress.begin(COMPARING_AGAIN.format(counted(len(self.suspects), "asset")))
                 await self._compare_again(self.suspects)
