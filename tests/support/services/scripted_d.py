@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -222,9 +222,9 @@ class ScriptedD:
         return said([{"templateId": "security-1", "templateName": "Full Access", "securityDenormalized": []}])
 
     def _listed(self, body: Any) -> list[dict[str, Any]]:
-        """What the index shows: nothing younger than its lag."""
+        """The records that the index shows: nothing younger than its lag."""
         now = self.clock.monotonic()
-        rows = [self.shown(key) for key in self.records if now - self.born[key] >= self.lag]
+        rows = [row for key, row in self.records.items() if now - self.born[key] >= self.lag]
         if not body.get("includeDeleted"):
             rows = [row for row in rows if row["fileState"] == "available"]
         if not body.get("includeVersions"):
@@ -243,7 +243,7 @@ class ScriptedD:
         page = rows[start : start + body["limit"]]
         cursor = base64.b64encode(json.dumps([start + len(page)]).encode()).decode()
         total = {"totalCount": len(rows)} if self.totals else {}
-        return said({"hitCount": len(page), "result": page, "cursor": cursor, **total})
+        return said({"hitCount": len(page), "result": self._as_shown(page), "cursor": cursor, **total})
 
     def _search(self, body: Any) -> Said:
         rows = self._listed(body)
@@ -254,7 +254,10 @@ class ScriptedD:
             rows = [row for row in rows if _text(row, key).startswith(found[2].partition("-")[0])]
         start = body["from"]
         page = rows[start : start + body["limit"]]
-        return said({"hitCount": len(page), "totalCount": len(rows), "result": page})
+        return said({"hitCount": len(page), "totalCount": len(rows), "result": self._as_shown(page)})
+
+    def _as_shown(self, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [self.shown(row["objectId"]) for row in rows]
 
     def _create(self, body: Any) -> Said:
         if any(len(entry) == 1 for entry in body["metadata"]) or not body["securityTemplateIds"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,10 @@ WRITING = (
     ("status", "--log-file"),
     ("watch", "--log-file"),
 )
+EACH = [  # one function refuses all of them: each option with one of the files, and each file by one option
+    *zip(WRITING, cycle(OWN), strict=False),
+    *((WRITING[0], name) for name in [*OWN][1:]),
+]
 
 
 @pytest.fixture
@@ -60,8 +65,7 @@ def job(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("typed", WRITING, ids=" ".join)
+@pytest.mark.parametrize(("typed", "name"), EACH, ids=[" ".join((*typed, name)) for typed, name in EACH])
 def test_an_output_that_is_a_file_of_the_job_is_refused(job: Path, typed: tuple[str, ...], name: str) -> None:
     before = {each: (job.parent / each).read_bytes() for each in OWN}
     verb, *options = typed

@@ -170,7 +170,7 @@ async def test_what_comes_to_the_front_of_a_delta_is_left_to_the_next_one(
         rows = script._listed(body)
         page = [row for row in rows if not after or int(row["lastUpdatedEpoch"]) < int(after)][: body["limit"]]
         cursor = {"cursor": str(page[-1]["lastUpdatedEpoch"])} if page else {}
-        return said({"hitCount": len(page), "totalCount": len(rows), "result": page, **cursor})
+        return said({"hitCount": len(page), "totalCount": len(rows), "result": script._as_shown(page), **cursor})
 
     service = opened.connect(relations="off")
     window = Window(since=datetime.fromtimestamp(1_700_000_000, UTC))

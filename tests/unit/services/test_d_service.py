@@ -328,7 +328,7 @@ async def test_the_last_records_are_listed_though_earlier_ones_were_purged_in_be
         rows = script._listed(body)
         page = [row for row in rows if row["objectId"] > after][: body["limit"]]
         cursor = {"cursor": page[-1]["objectId"]} if page else {}
-        return d.said({"hitCount": len(page), "totalCount": len(rows), "result": page, **cursor})
+        return d.said({"hitCount": len(page), "totalCount": len(rows), "result": script._as_shown(page), **cursor})
 
     monkeypatch.setattr(script, "_scan", by_place)
     service = opened.connect(relations="off")
