@@ -20,14 +20,12 @@ from typing import Any, Final
 import pytest
 
 from tests.support.sample.plugin import OF_DAY
-from tests.support.sample.rotation import COSTS, Cost
+from tests.support.sample.rotation import Cost, costs, store
 
 LEAST: Final = 0.3  # seconds; what costs less is not listed
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 MEASURED: Final = "costs of tests"
-HEADER: Final = (
-    "# function, seconds of CPU, seconds of waiting, cases, whether it divides its points; measured by `make costs`\n"
-)
+CORES: Final = os.cpu_count() or 1
 
 
 class CostMeter:
@@ -50,7 +48,8 @@ class CostMeter:
             return (yield)
         finally:
             took, seconds = time.monotonic() - began, self.processes.cpu_seconds() - before
-            self.seconds[function] += max(0.0, seconds)  # less than 0 if it lost sight of a process
+            # less than 0 if it lost sight of a process, and more than there is if it found one that ran for long
+            self.seconds[function] += min(max(0.0, seconds), took * CORES)
             self.waits[function] += max(0.0, took - seconds)
             self.cases[function] += 1
 
@@ -70,8 +69,8 @@ class CostMeter:
             session.config.workeroutput[MEASURED] = measured
             return
         if os.environ.get("DAM_SYNC_COSTS"):
-            rows = [row_of(function, self.cost(function)) for function in sorted(self.seconds)]
-            COSTS.write_text(HEADER + "".join(row for row, weight in rows if weight >= LEAST), encoding="utf-8")
+            measured = {function: self.cost(function) for function in self.seconds}
+            store({function: cost for function, cost in measured.items() if cost.weight >= LEAST})
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         suites = defaultdict[str, float](float)
@@ -82,14 +81,9 @@ class CostMeter:
 
     def cost(self, function: str) -> Cost:
         """Of a test, as far as it is known."""
-        points = function in self.divided
-        return Cost(self.seconds[function], self.waits[function], self.cases[function], points=points)
-
-
-def row_of(function: str, cost: Cost) -> tuple[str, float]:
-    """The line of a test in `costs.tsv`, and what it counts."""
-    points = "points" if cost.points else ""
-    return f"{function}\t{cost.seconds:.1f}\t{cost.waits:.1f}\t{cost.cases}\t{points}\n", cost.weight
+        points, known = function in self.divided, costs().get(function)
+        mend = known is not None and known.mend
+        return Cost(self.seconds[function], self.waits[function], self.cases[function], points=points, mend=mend)
 
 
 def pytest_configure(config: pytest.Config) -> None:

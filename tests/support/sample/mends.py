@@ -1,6 +1,7 @@
 """Which of the tests that came with the last mends a day runs.
 
-`python -m tests.support.sample.mends [NUMBER] [REVISION]` prints it for ten days.
+`python -m tests.support.sample.mends [NUMBER] [REVISION]` prints it for ten days. With `--mark` the costs of these
+tests are marked in `costs.tsv`: they rotate less than others.
 
 A mend is a commit that changes the product and its tests; the tests that came with it are those of which it added or
 changed a line. Tests that were renamed or moved since are followed. The collection alone is asked: nothing is run.
@@ -13,12 +14,13 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from tests.support.sample.rotation import CYCLE, cases_of_day, today
+from tests.support.sample.rotation import CYCLE, cases_of_day, costs, store, today
 
 ROOT: Final = Path(__file__).parents[3]
 TEST: Final = re.compile(r"tests/(?!house/|benchmarks/|support/).*test_\w+\.py")
@@ -123,13 +125,28 @@ def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
+def came_with(number: int, revision: str) -> tuple[int, set[str]]:
+    """How many of the last mends there are, and the names that the tests of them have now."""
+    commits = mends(number, revision)
+    now = renames(commits[-1])
+    return len(commits), {now.get(name, name) for commit in commits for name in tests_of(commit)}
+
+
+def mark(names: Collection[str]) -> None:
+    """Marks the costs of these tests, too. Methods are known by their class as well."""
+    store({name: replace(cost, mend=cost.mend or _plain(name) in names) for name, cost in costs().items()})
+
+
+def _plain(function: str) -> str:
+    module, _, name = function.partition("::")
+    return f"{module}::{name.rpartition('::')[2]}"
+
+
 def main(number: int = MENDS, revision: str = "HEAD") -> None:
     """Print the share of each of ten days, and what no day of them runs."""
-    commits = mends(number, revision)
-    now, cases = renames(commits[-1]), collected()
-    names = {now.get(name, name) for commit in commits for name in tests_of(commit)}
+    (commits, names), cases = came_with(number, revision), collected()
     there = sorted(name for name in names if name in cases)
-    say(f"{len(commits)} mends, {len(names)} tests, {len(there)} of them in the collection")
+    say(f"{commits} mends, {len(names)} tests, {len(there)} of them in the collection")
     run = set[str]()
     for later in range(CYCLE):
         day = today() + timedelta(later)
@@ -144,4 +161,9 @@ def main(number: int = MENDS, revision: str = "HEAD") -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else MENDS, *sys.argv[2:3])
+    given = [each for each in sys.argv[1:] if each != "--mark"]
+    asked = int(given[0]) if given else MENDS, *given[1:2]
+    if len(given) < len(sys.argv) - 1:
+        mark(came_with(*asked)[1])
+    else:
+        main(*asked)

@@ -25,7 +25,12 @@ T = TypeVar("T")
 SEED: Final = int(os.environ.get("DAM_SYNC_SEED", "1"))  # of what is drawn at random in simulations
 CYCLE: Final = 10  # days within which everything runs
 COSTS: Final = Path(__file__).with_name("costs.tsv")
-PERIODS: Final = ((0.8, 5), (1.2, 9))  # the weight from which on a test runs on one day in so many
+HEADER: Final = """\
+# function, seconds of CPU, seconds of waiting, cases, whether it divides its points: measured by `make costs`;
+# whether it came with a mend: marked by `python -m tests.support.sample.mends --mark`
+"""
+PERIODS: Final = ((0.3, 5), (1.2, 9))  # the weight from which on a test runs on one day in so many
+OF_MENDS: Final = ((0.8, 5), (1.2, 9))  # the same of tests that came with a mend, which most often find the next defect
 WAITING: Final = 0.4  # a second of waiting weighs so much of one of CPU
 SHARE: Final = 3  # of the cases of a test, and of the points of one, a day runs one in so many
 NEVER: Final = ("tests/store_contract/", "tests/conformance/", "tests/house/")  # rotate
@@ -49,12 +54,13 @@ class OfToday(Protocol):
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What a test function costs with all of its cases: seconds of CPU, and seconds in which it waits. points: whether
-    it divides its points."""
+    it divides its points; mend: whether it came with a mend, see `mends`."""
 
     seconds: float
     waits: float = 0.0
     cases: int = 1
     points: bool = False
+    mend: bool = False
 
     @property
     def weight(self) -> float:
@@ -80,7 +86,20 @@ def today() -> date:
 def costs() -> Mapping[str, Cost]:
     """The costs of the tests that take long, by function."""
     rows = [line.split("\t") for line in COSTS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return {name: Cost(float(cpu), float(waits), int(cases), bool(points)) for name, cpu, waits, cases, points in rows}
+    return {
+        name: Cost(float(cpu), float(waits), int(cases), bool(points), bool(mend))
+        for name, cpu, waits, cases, points, mend in rows
+    }
+
+
+def store(measured: Mapping[str, Cost]) -> None:
+    """Writes the table."""
+    COSTS.write_text(HEADER + "".join(_row(name, measured[name]) for name in sorted(measured)), encoding="utf-8")
+
+
+def _row(name: str, cost: Cost) -> str:
+    points, mend = "points" if cost.points else "", "mend" if cost.mend else ""
+    return f"{name}\t{cost.seconds:.1f}\t{cost.waits:.1f}\t{cost.cases}\t{points}\t{mend}\n"
 
 
 def period_of(function: str) -> int:
@@ -88,7 +107,8 @@ def period_of(function: str) -> int:
     cost = costs().get(function)
     if cost is None or function.startswith(NEVER):
         return 1
-    days = max((days for seconds, days in PERIODS if cost.weight >= seconds), default=1)
+    steps = OF_MENDS if cost.mend else PERIODS
+    days = max((days for seconds, days in steps if cost.weight >= seconds), default=1)
     if function in TESTS:
         return min(days, SHARE) if cost.cases >= SHARE else 1
     return min(days, SHARE) if cost.points else days

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from math import lcm
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.support.sample.plugin import UNSTABLE
 from tests.support.sample.promises import TESTS
 from tests.support.sample.rotation import (
     CYCLE,
+    OF_MENDS,
     PERIODS,
     SHARE,
     Cost,
@@ -24,7 +26,8 @@ from tests.support.sample.rotation import (
 )
 
 FIRST = date(2026, 11, 29)
-DAYS = [FIRST + timedelta(number) for number in range(40 * CYCLE)]
+SAME = lcm(SHARE, *(days for _, days in (*PERIODS, *OF_MENDS)))  # after so many days the same tests run
+DAYS = [FIRST + timedelta(number) for number in range(SAME + CYCLE)]
 DEAR = max(seconds for seconds, _ in PERIODS)
 UNEVEN = 1.3  # times the average, in seconds that a day may cost
 
@@ -79,8 +82,16 @@ def test_the_dearest_tests_rotate() -> None:
     assert turns().keys() == costs().keys()
 
 
+def test_what_came_with_a_mend_runs_at_least_as_often_as_another_test_of_its_cost() -> None:
+    for seconds in (*(least for least, _ in PERIODS), *(least for least, _ in OF_MENDS)):
+        with pytest.MonkeyPatch.context() as patch:
+            found = {"mend": Cost(seconds, mend=True), "other": Cost(seconds)}
+            patch.setattr(rotation, "costs", lambda found=found: found)
+            assert period_of("mend") <= period_of("other")
+
+
 def test_periods_fit_into_the_cycle() -> None:
-    assert all(days <= CYCLE for _, days in PERIODS)
+    assert all(days <= CYCLE for _, days in (*PERIODS, *OF_MENDS))
     assert SHARE * SHARE <= CYCLE
 
 
