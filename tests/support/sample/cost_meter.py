@@ -65,8 +65,8 @@ class CostMeter:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workeroutput"):
-            measured = dict(self.seconds), dict(self.waits), dict(self.cases), sorted(self.divided)
-            session.config.workeroutput[MEASURED] = measured
+            found = dict(self.seconds), dict(self.waits), dict(self.cases), sorted(self.divided)
+            session.config.workeroutput[MEASURED] = found
             return
         if os.environ.get("DAM_SYNC_COSTS"):
             measured = {function: self.cost(function) for function in self.seconds}

@@ -162,8 +162,8 @@ def main(number: int = MENDS, revision: str = "HEAD") -> None:
 
 if __name__ == "__main__":
     given = [each for each in sys.argv[1:] if each != "--mark"]
-    asked = int(given[0]) if given else MENDS, *given[1:2]
-    if len(given) < len(sys.argv) - 1:
-        mark(came_with(*asked)[1])
+    number, revision = [*given, *("", "HEAD")[len(given) :]][:2]
+    if "--mark" in sys.argv:
+        mark(came_with(int(number or MENDS), revision)[1])
     else:
-        main(*asked)
+        main(int(number or MENDS), revision)
