@@ -18,9 +18,14 @@ def text_of(path: Path) -> str:
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(text_of(path))
+
+
+@cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """The syntax tree, flat."""
-    return tuple(ast.walk(ast.parse(text_of(path))))
+    return tuple(ast.walk(tree_of(path)))
 
 
 @cache

@@ -14,6 +14,7 @@ from dam_sync.cli import cli
 from dam_sync.help import topics
 from dam_sync.reference import documents
 from tests.house import commands
+from tests.house.sources import nodes_of
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {
@@ -35,14 +36,19 @@ FOREIGN = ("pip ", "keyring ", "export ", "make ", "dask ")
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The text constants of a module but for docstrings, those with values in them joined."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = nodes_of(path)
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = [str(p.value) if isinstance(p, ast.Constant) else "VALUE" for p in node.values]
             yield node.lineno, "".join(parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner | docs:
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in inner
+            and id(node) not in docs
+        ):
             yield node.lineno, node.value
 
 

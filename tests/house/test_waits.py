@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.house.sources import FILES, shown, text_of
+from tests.house.sources import FILES, shown, tree_of
 
 WITHOUT = {
     "aio/coalescing.py": "three seconds for others that need the same call",
@@ -43,6 +43,6 @@ def sleeps_in(node: ast.AST, *, named: bool = False) -> Iterator[int]:
 
 
 def test_every_wait_says_what_for() -> None:
-    found = {shown(path): list(sleeps_in(ast.parse(text_of(path)))) for path in FILES}
+    found = {shown(path): list(sleeps_in(tree_of(path))) for path in FILES}
     sleeping = {name for name, lines in found.items() if lines and not name.startswith(EMULATORS)}
     assert sleeping == WITHOUT.keys(), "use `model.waits.sleep_for`, or sleep within `model.waits.waiting`"

@@ -93,16 +93,13 @@ RETIRED_FROM_NAMES = {
 def texts() -> dict[str, str]:
     """What RETIRED is about, by file: of tests only their prose, for the rest of them is code and data."""
     found = {}
+    any_of_them = re.compile("|".join(RETIRED), re.IGNORECASE)
     for path in tracked():
         name = str(path.relative_to(ROOT))
         if path.suffix in (".py", ".md") and path.is_file():
             text = text_of(path)
             if name.startswith("tests/"):
-                found[name] = (
-                    prose_of(text)
-                    if any(re.search(each, " ".join(text.split()), re.IGNORECASE) for each in RETIRED)
-                    else ""
-                )
+                found[name] = prose_of(text) if any_of_them.search(" ".join(text.split())) else ""
             elif name.startswith(("dam_sync/", "README.md", "mappings/")):
                 found[name] = text
     return found
