@@ -30,7 +30,9 @@ HEADER: Final = """\
 # whether it came with a mend: marked by `python -m tests.support.sample.mends --mark`
 """
 PERIODS: Final = ((0.3, 5), (1.2, 9))  # the weight from which on a test runs on one day in so many
-OF_MENDS: Final = ((0.8, 5), (1.2, 9))  # the same of tests that came with a mend, which most often find the next defect
+OF_WHOLE_RUNS: Final = ((0.15, 5), (1.2, 9))  # the same of tests that run jobs: others run most of the same code that day
+WHOLE_RUNS: Final = ("tests/e2e/", "tests/simulation/")
+OF_MENDS: Final = ((0.8, 5), (1.2, 9))  # of tests that came with a mend, which most often find the next defect
 WAITING: Final = 0.4  # a second of waiting weighs so much of one of CPU
 SHARE: Final = 3  # of the cases of a test, and of the points of one, a day runs one in so many
 NEVER: Final = ("tests/store_contract/", "tests/conformance/", "tests/house/")  # rotate
@@ -99,7 +101,7 @@ def store(measured: Mapping[str, Cost]) -> None:
 
 def _row(name: str, cost: Cost) -> str:
     points, mend = "points" if cost.points else "", "mend" if cost.mend else ""
-    return f"{name}\t{cost.seconds:.1f}\t{cost.waits:.1f}\t{cost.cases}\t{points}\t{mend}\n"
+    return f"{name}\t{cost.seconds:.2f}\t{cost.waits:.1f}\t{cost.cases}\t{points}\t{mend}\n"
 
 
 def period_of(function: str) -> int:
@@ -107,11 +109,16 @@ def period_of(function: str) -> int:
     cost = costs().get(function)
     if cost is None or function.startswith(NEVER):
         return 1
-    steps = OF_MENDS if cost.mend else PERIODS
-    days = max((days for seconds, days in steps if cost.weight >= seconds), default=1)
+    days = max((days for seconds, days in _steps(function, cost) if cost.weight >= seconds), default=1)
     if function in TESTS:
         return min(days, SHARE) if cost.cases >= SHARE else 1
     return min(days, SHARE) if cost.points else days
+
+
+def _steps(function: str, cost: Cost) -> Sequence[tuple[float, int]]:
+    if cost.mend:
+        return OF_MENDS
+    return OF_WHOLE_RUNS if function.startswith(WHOLE_RUNS) else PERIODS
 
 
 @cache

@@ -15,8 +15,10 @@ from tests.support.sample.promises import TESTS
 from tests.support.sample.rotation import (
     CYCLE,
     OF_MENDS,
+    OF_WHOLE_RUNS,
     PERIODS,
     SHARE,
+    WHOLE_RUNS,
     Cost,
     cases_of_day,
     costs,
@@ -26,7 +28,8 @@ from tests.support.sample.rotation import (
 )
 
 FIRST = date(2026, 11, 29)
-SAME = lcm(SHARE, *(days for _, days in (*PERIODS, *OF_MENDS)))  # after so many days the same tests run
+STEPS = (*PERIODS, *OF_WHOLE_RUNS, *OF_MENDS)
+SAME = lcm(SHARE, *(days for _, days in STEPS))  # after so many days the same tests run
 DAYS = [FIRST + timedelta(number) for number in range(SAME + CYCLE)]
 DEAR = max(seconds for seconds, _ in PERIODS)
 UNEVEN = 1.3  # times the average, in seconds that a day may cost
@@ -83,15 +86,16 @@ def test_the_dearest_tests_rotate() -> None:
 
 
 def test_what_came_with_a_mend_runs_at_least_as_often_as_another_test_of_its_cost() -> None:
-    for seconds in (*(least for least, _ in PERIODS), *(least for least, _ in OF_MENDS)):
-        with pytest.MonkeyPatch.context() as patch:
-            found = {"mend": Cost(seconds, mend=True), "other": Cost(seconds)}
-            patch.setattr(rotation, "costs", lambda found=found: found)
-            assert period_of("mend") <= period_of("other")
+    for folder in ("tests/unit/", *WHOLE_RUNS):
+        for seconds, _ in STEPS:
+            with pytest.MonkeyPatch.context() as patch:
+                found = {f"{folder}mend": Cost(seconds, mend=True), f"{folder}other": Cost(seconds)}
+                patch.setattr(rotation, "costs", lambda found=found: found)
+                assert period_of(f"{folder}mend") <= period_of(f"{folder}other")
 
 
 def test_periods_fit_into_the_cycle() -> None:
-    assert all(days <= CYCLE for _, days in (*PERIODS, *OF_MENDS))
+    assert all(days <= CYCLE for _, days in STEPS)
     assert SHARE * SHARE <= CYCLE
 
 
