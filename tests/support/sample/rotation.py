@@ -30,7 +30,7 @@ HEADER: Final = """\
 # whether it came with a mend: marked by `python -m tests.support.sample.mends --mark`
 """
 PERIODS: Final = ((0.3, 5), (1.2, 9))  # the weight from which on a test runs on one day in so many
-OF_WHOLE_RUNS: Final = ((0.15, 5), (1.2, 9))  # the same of tests that run jobs: others run most of the same code that day
+OF_WHOLE_RUNS: Final = ((0.15, 5), (1.2, 9))  # of tests that run jobs: others run most of the same code that day
 WHOLE_RUNS: Final = ("tests/e2e/", "tests/simulation/")
 OF_MENDS: Final = ((0.8, 5), (1.2, 9))  # of tests that came with a mend, which most often find the next defect
 WAITING: Final = 0.4  # a second of waiting weighs so much of one of CPU
