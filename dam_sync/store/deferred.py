@@ -8,15 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
 
+from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement
-from dam_sync.model.journal_names import placing
 from dam_sync.model.writes import Membership
 from dam_sync.store.base import Repository, from_text, pieces, to_text
+from dam_sync.store.journal import StoredJournal
 from dam_sync.store.note_keys import MEMBER_READINGS
 from dam_sync.store.notes import put_note
 from dam_sync.store.refused import unwritten
 from dam_sync.store.rows import RelationRow, UnwrittenRelations
-from dam_sync.store.runs import RUN_SCOPE
+from dam_sync.store.runs import PLACES, RELATES, RUN_SCOPE
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, MEMBER, META, PLACEMENT, RELATION
 from dam_sync.store.upsert import upsert
@@ -221,20 +222,20 @@ class MembershipRepository(Repository):
         chosen = select(CONTAINER).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id).where(PLACEMENT.c.asset == asset)
         return await self._read(lambda c: frozenset(_placement(row) for row in c.execute(chosen)))
 
-    async def placements_done(self, placement: Placement, ids: Sequence[str], step: Sequence[str] = ()) -> None:
-        """These are done; safe to repeat. step: scope and name of the entry in the journal of the run that made them,
-        which ends with them: the same may be wanted again in this run."""
+    def placement_journal(self, run: int, placement: Placement, ids: Sequence[str], name: str) -> StoredJournal:
+        """The journal for the entry of this name, which adds these assets to a container or removes them: they are done
+        with its result. The entry ends with them, and so does the note of what it was about to change: the same may be
+        wanted again in this run."""
+        scope = f"{PLACES}{run}"
+        names = (name, journal_names.placing(name))
 
         def job(c: Connection) -> None:
             spot = _spot(c, placement)
             for piece in pieces(ids):
                 _DONE.run(c, of=spot, ids=to_text(list(piece)))
-            if step:
-                scope, name = step
-                names = (name, placing(name))
-                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name.in_(names)))
+            c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name.in_(names)))
 
-        await self._write(job)
+        return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0).completing(job)
 
 
 class RelationRepository(Repository):
@@ -300,6 +301,19 @@ class RelationRepository(Repository):
                 c.execute(delete(RELATION).where(RELATION.c.seq.in_([row.seq for row in piece])))
 
         await self._write(job)
+
+    def relation_journal(self, run: int, row: RelationRow, *, adds: bool) -> StoredJournal:
+        """The journal for the entry that writes or removes this relation, which is done with its result. What is
+        removed may be written again in this run, so that its entries end."""
+        scope = f"{RELATES}{run}"
+        names = [journal_names.relation(row.owner, row.kind, row.other, adds=each) for each in (True, False)]
+
+        def job(c: Connection) -> None:
+            c.execute(delete(RELATION).where(RELATION.c.seq == row.seq))
+            if not adds:
+                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == RUN_SCOPE + scope, JOURNAL.c.name.in_(names)))
+
+        return StoredJournal(self._database, RUN_SCOPE + scope, scope, 0).completing(job)
 
 
 def _readings(c: Connection) -> _Readings:

@@ -61,6 +61,13 @@ class StoredJournal(Repository):
         super().__init__(database)
         self._scope, self._asset, self._run = scope, asset, run
         self._memory = memory or Memory(certain=False)
+        self._completion: Job[None] | None = None
+
+    def completing(self, completion: Job[None]) -> StoredJournal:
+        """The same journal for one entry: `completion` is durable with the result, in one commit."""
+        other = StoredJournal(self._database, self._scope, self._asset, self._run, self._memory)
+        other._completion = completion
+        return other
 
     async def run(
         self,
@@ -79,6 +86,8 @@ class StoredJournal(Repository):
         try:
             kept = await self._kept(name, ttl)
             if kept is not None and kept.state == "done":
+                if self._completion is not None:
+                    await self._change(self._completion)
                 return from_text(kept.result)
             return await self._take(name, call, reconcile, kept, idempotent)
         finally:
@@ -218,6 +227,8 @@ class StoredJournal(Repository):
             self._put(c, name, done)
             if row is not None:
                 append(c, row)
+            if self._completion is not None:
+                self._completion(c)
 
         results = self._memory.results
         if results is None or not self._memory.certain or not are_current(results):  # who shares a call for several

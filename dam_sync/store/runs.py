@@ -39,6 +39,7 @@ HEARTBEAT_SECONDS = 5.0
 MOVING = ("run", "only")  # the commands of runs that move assets: all that is selected, or some that are named
 RUN_SCOPE = "run:"  # journal entries of a run rather than of an asset
 UNDO_SCOPE = f"{RUN_SCOPE}undo:"  # those of rollbacks
+PLACES, RELATES = "place:", "relate:"  # before the number of a run: its journals of memberships and of relations
 
 ONE_LESS = case((WORK.c.attempt > 0, WORK.c.attempt - 1), else_=0)  # an attempt that was not made
 _BEAT = PreparedStatement(

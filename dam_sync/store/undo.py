@@ -22,10 +22,9 @@ from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import recount_rows
 from dam_sync.store.rows import READ_AGAIN
-from dam_sync.store.runs import RUN_SCOPE, UNDO_SCOPE
+from dam_sync.store.runs import PLACES, RELATES, RUN_SCOPE, UNDO_SCOPE
 from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION, RUN, TRASHED, WORK
 
-PLACES, RELATES = "place:", "relate:"  # before the number of a run: its journals of memberships and of relations
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
 _AFTER_ASSETS = f"{ASSET_SCOPE[:-1]};"  # a semicolon is right behind a colon

@@ -17,6 +17,7 @@ import pytest
 from dam_sync.model.asset import Asset, AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import ConfigError, SafetyStop, StoreBusy, Uncertain
+from dam_sync.model.journal import call_again
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkReason
@@ -144,7 +145,7 @@ async def test_completing_work_stores_link_placements_and_relations(store: SqlSt
     (row,) = await store.next_relations(10)
     assert (row.owner_target, row.kind, row.other_target) == ("t1", "view", "t2")
     await store.relations_done([row])
-    await store.placements_done(place, ["t1"])
+    await store.placement_journal(1, place, ["t1"], "place").run("place", call_again)
     assert await store.next_placements(100) is None
     assert await store.next_relations(10) == []
     assert (await store.next_placements(100)) is None

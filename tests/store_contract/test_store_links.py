@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.journal import call_again
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
@@ -191,8 +192,8 @@ async def test_placements_come_one_container_at_a_time(store: SqlStore) -> None:
     while (pending := await store.next_placements(3)) is not None:
         container, add, remove = pending
         seen.append((container.id, add, remove))
-        await store.placements_done(container, [*add, *remove])
-        await store.placements_done(container, [*add, *remove])
+        await store.placement_journal(1, container, [*add, *remove], "place").run("place", call_again)
+        await store.placement_journal(1, container, [*add, *remove], "place").run("place", call_again)
     assert seen == [("c1", ("t1", "t2"), ("t0",)), ("c1", ("t3", "t4"), ()), ("c2", (), ("t1",))]
 
 

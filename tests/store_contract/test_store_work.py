@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dam_sync.model.asset import AssetId, Entry, Placement, Revision
 from dam_sync.model.errors import Rejected, StoreBusy
+from dam_sync.model.journal import call_again
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkReason, SkipReason
@@ -69,7 +70,7 @@ async def test_completing_work_twice_counts_once(store: SqlStore) -> None:
     place = Placement("category", ("A",), "1")
     outcome = Outcome("created", link=LinkRow("a", "t1"), placements=((place, AssetId("t1"), True),))
     await store.complete(work, outcome)
-    await store.placements_done(place, ["t1"])
+    await store.placement_journal(1, place, ["t1"], "place").run("place", call_again)
     await store.complete(work, outcome)
     assert (await store.tally(run))["created"] == 1
     assert await store.next_placements(10) is None

@@ -23,7 +23,7 @@ from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.read.members import read_members
 from dam_sync.engine.read.seen import held
 from dam_sync.engine.rollback.asset import KEPT, RESTORED, RETURNED, TRASHED, AssetUndoer, UndoneAsset, later_write
-from dam_sync.engine.run.second_pass import place_recorded
+from dam_sync.engine.run.second_pass import MemberChange, place_recorded
 from dam_sync.engine.write.partial_creates import abort_orphaned_uploads, trash_partial_create
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement, Relation
@@ -321,7 +321,8 @@ class Rollback:
 
         journal = self.context.store.run_journal(f"undo:{self.listed.run}")
         try:
-            await place_recorded(self.context, journal, container, add, remove, journal_names.undo)
+            change = MemberChange(container, add, remove)
+            await place_recorded(self.context, journal, journal_names.undo(change.name), change)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -21,11 +22,38 @@ from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.note_keys import RETRIED_REFUSALS, window_key
 from dam_sync.store.refused import circle_of
 from dam_sync.store.rows import RelationRow
-from dam_sync.store.undo import PLACES, RELATES
+from dam_sync.store.runs import PLACES
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
-FLAGS = (True, False)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChange:
+    """Assets of the target that one call adds to a container, and those that it removes."""
+
+    container: Placement
+    add: Sequence[AssetId]
+    remove: Sequence[AssetId]
+
+    @property
+    def assets(self) -> list[AssetId]:
+        """All of them."""
+        return [*self.add, *self.remove]
+
+    @property
+    def name(self) -> str:
+        """What the journal calls it."""
+        members = digest_of([self.container.id, list(self.add), list(self.remove)])
+        return journal_names.place(self.container.kind, self.container.path, members)
+
+    def halves(self) -> tuple[MemberChange, MemberChange]:
+        """The same in two calls."""
+        if self.add and self.remove:
+            return replace(self, remove=()), replace(self, add=())
+        middle = len(self.assets) // 2
+        first = replace(self, add=self.add[:middle], remove=self.remove[:middle])
+        return first, replace(self, add=self.add[middle:], remove=self.remove[middle:])
 
 
 async def write_memberships(context: RunContext) -> None:
@@ -34,70 +62,56 @@ async def write_memberships(context: RunContext) -> None:
     if not context.options.hinted and await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
         await context.store.retry_refused()
         await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
-    journal = context.store.run_journal(_scope(context))
     while (pending := await context.store.next_placements(context.target.limits.member_batch)) is not None:
         context.refuse_stopped()
-        await _write_memberships(context, journal, *pending)
+        await _write_memberships(context, MemberChange(*pending))
 
 
-async def place_recorded(
-    context: RunContext,
-    journal: Journal,
-    container: Placement,
-    add: Sequence[AssetId],
-    remove: Sequence[AssetId],
-    named: Callable[[str], str] = str,
-) -> str:
-    """Change members of a container as one recorded step, and return its name. What is about to be changed is durable
-    before the call. named: what the journal calls it. Raises what the target raises."""
+async def place_recorded(context: RunContext, journal: Journal, name: str, change: MemberChange) -> None:
+    """Change members of a container as one recorded step of this name. Raises what the target raises."""
 
     async def call() -> Json:
-        await context.target.place(container, add, remove)
-        return {"add": len(add), "remove": len(remove)}
+        await context.target.place(change.container, change.add, change.remove)
+        return {"add": len(change.add), "remove": len(change.remove)}
 
-    members = digest_of([container.id, list(add), list(remove)])
-    name = named(journal_names.place(container.kind, container.path, members))
-    meant: Json = {"container": container.id, "add": [*map(str, add)], "remove": [*map(str, remove)]}
-    await note_fact(journal, journal_names.placing(name), meant)
+    with recording(WriteRecord(change.container.id, changes_of_members(change.add, change.remove))):
+        await journal.run(name, call, idempotent=True)
+
+
+async def _write_memberships(context: RunContext, change: MemberChange) -> None:
     try:
-        with recording(WriteRecord(container.id, changes_of_members(add, remove))):
-            await journal.run(name, call, idempotent=True)
-    except Rejected:
-        await journal.discard(journal_names.placing(name))
-        raise
-    return name
-
-
-def _scope(context: RunContext) -> str:
-    return f"{PLACES}{context.run.id}"
-
-
-async def _write_memberships(
-    context: RunContext, journal: Journal, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]
-) -> None:
-    try:
-        name = await place_recorded(context, journal, container, add, remove)
+        await _place(context, change)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
-        if len(add) + len(remove) == 1:
-            (asset,) = (*add, *remove)
+        container = change.container
+        if len(change.assets) == 1:
+            (asset,) = change.assets
             log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
             await context.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
-        for half in _halves(add, remove):  # one bad asset must not block the others
-            await _write_memberships(context, journal, container, *half)
-        return
-    await context.store.placements_done(container, [*add, *remove], (_scope(context), name))
+        for half in change.halves():  # one bad asset must not block the others
+            await _write_memberships(context, half)
 
 
-def _halves(
-    add: Sequence[AssetId], remove: Sequence[AssetId]
-) -> tuple[tuple[Sequence[AssetId], Sequence[AssetId]], tuple[Sequence[AssetId], Sequence[AssetId]]]:
-    if add and remove:
-        return (add, ()), ((), remove)
-    middle = (len(add) + len(remove)) // 2
-    return (add[:middle], remove[:middle]), (add[middle:], remove[middle:])
+async def _place(context: RunContext, change: MemberChange) -> None:
+    """What is about to be changed is durable before the call, one commit a batch; its result is with the end of what
+    waited, in another. A rollback takes all that is noted for changed, so that no more than one call is noted at a
+    time."""
+    store, name = context.store, change.name
+    notes = store.run_journal(f"{PLACES}{context.run.id}")
+    meant: Json = {
+        "container": change.container.id,
+        "add": [*map(str, change.add)],
+        "remove": [*map(str, change.remove)],
+    }
+    await note_fact(notes, journal_names.placing(name), meant)
+    try:
+        journal = store.placement_journal(context.run.id, change.container, change.assets, name)
+        await place_recorded(context, journal, name, change)
+    except Rejected:
+        await notes.discard(journal_names.placing(name))
+        raise
 
 
 async def write_relations(context: RunContext) -> None:
@@ -105,8 +119,7 @@ async def write_relations(context: RunContext) -> None:
     reported."""
     if Operation.RELATE not in context.target.capabilities:
         return
-    journal = context.store.run_journal(f"{RELATES}{context.run.id}")
-    await _remove_relations(context, journal)
+    await _remove_relations(context)
     cycles = context.target.capabilities.writes(Feature.CYCLES)
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
@@ -118,10 +131,10 @@ async def write_relations(context: RunContext) -> None:
             if not cycles and await context.store.leads(row.kind, row.other, row.owner):
                 await context.store.relation_refused(row, circle_of(row.kind))
                 continue
-            await _write_relation(context, journal, row, adds=True)
+            await _write_relation(context, row, adds=True)
 
 
-async def _remove_relations(context: RunContext, journal: Journal) -> None:
+async def _remove_relations(context: RunContext) -> None:
     """One whose other asset was not moved, or is no longer linked, was never written or is gone with it."""
     after = 0
     while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
@@ -129,13 +142,14 @@ async def _remove_relations(context: RunContext, journal: Journal) -> None:
             context.refuse_stopped()
             after = row.seq
             if row.owner_target and row.other_target:
-                await _write_relation(context, journal, row, adds=False)
+                await _write_relation(context, row, adds=False)
             else:
                 await context.store.relations_done([row])
 
 
-async def _write_relation(context: RunContext, journal: Journal, row: RelationRow, *, adds: bool) -> None:
-    """Write or remove one relation; a later change of mind is a write of its own."""
+async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) -> None:
+    """Write or remove one relation; a later change of mind is a write of its own. Its intent is one commit, its result
+    and the end of what waited are another."""
     relation = Relation(row.kind, AssetId(row.other_target))
 
     async def call() -> Json:
@@ -147,16 +161,13 @@ async def _write_relation(context: RunContext, journal: Journal, row: RelationRo
         detail: Json = {"kind": row.kind, "target": row.other_target}
         with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
             name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
+            journal = context.store.relation_journal(context.run.id, row, adds=adds)
             await journal.run(name, call, reconcile=call_again)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
         log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
         await context.store.relation_refused(row, f"{row.kind}: {error.message}")
-        return
-    await context.store.relations_done([row])
-    if not adds:
-        await journal.discard(*(journal_names.relation(row.owner, row.kind, row.other, adds=each) for each in FLAGS))
 
 
 async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:

@@ -1,25 +1,33 @@
-"""Bulk memberships: each is written, whatever others have its name, and again when it is wanted again."""
+"""Second pass: bulk memberships and relations are written, whatever others have their name, and again when they are
+wanted again; what that takes of commits, and what is durable before a call."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.run.second_pass import write_memberships
-from dam_sync.model.asset import AssetId, Entry, Placement, Revision
+from dam_sync.engine.run.second_pass import write_memberships, write_relations
+from dam_sync.model import journal_names
+from dam_sync.model.asset import AssetId, Entry, Placement, Relation, Revision
+from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.clock import SystemClock
+from dam_sync.model.errors import InvalidValue
+from dam_sync.model.journal import call_again
 from dam_sync.model.limits import Limits
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.rows import Run
+from dam_sync.store.runs import RELATES
 from dam_sync.store.store import SqlStore
+from dam_sync.store.undo import OpenMemberships
 from tests.support.state.shared_engine import SHARED
 
 OLD, NEW = (Placement("folder", ("Press",), each) for each in ("c-1", "c-2"))
@@ -27,13 +35,18 @@ OLD, NEW = (Placement("folder", ("Press",), each) for each in ("c-1", "c-2"))
 
 @dataclass
 class Desk:
-    """As much of a run's context as memberships look at."""
+    """As much of a run's context as the second pass looks at. noted: what was durable of memberships at each call;
+    refused: an asset that is added to nothing."""
 
     store: SqlStore
     run: Run
     limits: Limits = field(default_factory=Limits)
     hinted: bool = True
     placed: list[tuple[str, Sequence[AssetId], Sequence[AssetId]]] = field(default_factory=list)
+    noted: list[list[OpenMemberships]] = field(default_factory=list)
+    related: list[tuple[bool, str, str]] = field(default_factory=list)
+    refused: str = ""
+    numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def options(self) -> Desk:
@@ -47,15 +60,47 @@ class Desk:
         """It is not asked to stop."""
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
+        self.noted.append(await self.store.open_memberships(self.run.id))
+        if self.refused in add:
+            raise InvalidValue("no room")
         self.placed.append((container.id, tuple(add), tuple(remove)))
 
-    async def write(self, revision: int, *placements: tuple[Placement, Any, bool]) -> None:
+    @property
+    def capabilities(self) -> Desk:
+        return self
+
+    def __contains__(self, operation: Operation) -> bool:
+        return True
+
+    def writes(self, feature: Feature) -> bool:
+        return True
+
+    async def relate(self, asset: AssetId, relation: Relation) -> None:
+        self.related.append((True, asset, relation.target))
+
+    async def unrelate(self, asset: AssetId, relation: Relation) -> None:
+        self.related.append((False, asset, relation.target))
+
+    async def write(self, *placements: tuple[Placement, Any, bool]) -> None:
         """The asset is written again, with these memberships, and they are."""
-        shard = Shard(f"s{revision}")
-        await self.store.record(self.run.id, shard, Batch((Entry(AssetId("a"), Revision(str(revision))),), None), ())
-        (work,) = await self.store.claim(self.run.id, 1, timedelta(minutes=1))
-        await self.store.complete(work, Outcome("updated", link=LinkRow("a", "t1"), placements=placements))
+        await self.queue(*placements)
         await write_memberships(cast(RunContext, self))
+
+    async def queue(
+        self, *placements: tuple[Placement, Any, bool], relations: Sequence[tuple[str, AssetId, bool]] = ()
+    ) -> None:
+        """An asset is written, and these memberships and relations of it wait."""
+        number = next(self.numbers)
+        shard = Shard(f"s{number}")
+        await self.store.record(self.run.id, shard, Batch((Entry(AssetId("a"), Revision(str(number))),), None), ())
+        (work,) = await self.store.claim(self.run.id, 1, timedelta(minutes=1))
+        outcome = Outcome("updated", link=LinkRow("a", "t-a"), placements=placements, relations=tuple(relations))
+        await self.store.complete(work, outcome)
+
+    async def link(self, *assets: str) -> None:
+        """These assets exist at the target."""
+        for asset in assets:
+            await self.store.put_link(LinkRow(asset, f"t-{asset}"))
 
 
 @pytest.fixture
@@ -66,11 +111,73 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 async def test_two_containers_of_one_name_get_the_same_assets(desk: Desk) -> None:
-    await desk.write(1, (OLD, AssetId("t1"), True), (NEW, AssetId("t1"), True))
+    await desk.write((OLD, AssetId("t1"), True), (NEW, AssetId("t1"), True))
     assert desk.placed == [("c-1", ("t1",), ()), ("c-2", ("t1",), ())]
 
 
 async def test_what_was_added_and_removed_in_one_run_is_added_again(desk: Desk) -> None:
-    for revision, adds in enumerate((True, False, True)):
-        await desk.write(revision, (OLD, AssetId("t1"), adds))
+    for adds in (True, False, True):
+        await desk.write((OLD, AssetId("t1"), adds))
     assert desk.placed == [("c-1", ("t1",), ()), ("c-1", (), ("t1",)), ("c-1", ("t1",), ())]
+
+
+async def test_a_change_of_members_is_two_commits_a_call(desk: Desk) -> None:
+    """What is about to be changed, and what was changed."""
+    desk.limits = Limits(member_batch=10)
+    rows = [
+        (Placement("folder", (f"{n}",), f"c-{n}"), AssetId(f"t{asset}"), True) for n in (1, 2) for asset in range(25)
+    ]
+    await desk.queue(*rows)
+    before = desk.store.commits
+    await write_memberships(cast(RunContext, desk))
+    assert [len(add) for _, add, _ in desk.placed] == [10, 10, 5] * 2
+    assert desk.store.commits - before == 2 * len(desk.placed)
+
+
+async def test_what_is_about_to_be_changed_is_durable_before_the_call(desk: Desk) -> None:
+    await desk.write((OLD, AssetId("t1"), True), (NEW, AssetId("t2"), True))
+    assert desk.noted == [
+        [OpenMemberships("c-1", ("t1",), ())],
+        [OpenMemberships("c-2", ("t2",), ())],
+    ]
+    assert await desk.store.open_memberships(desk.run.id) == []
+
+
+async def test_one_asset_that_is_refused_leaves_no_note_and_does_not_block_the_others(desk: Desk) -> None:
+    desk.limits, desk.refused = Limits(member_batch=10), "t2"
+    await desk.write(*((OLD, AssetId(f"t{number}"), True) for number in range(4)))
+    assert sorted(asset for _, add, _ in desk.placed for asset in add) == ["t0", "t1", "t3"]
+    assert await desk.store.open_memberships(desk.run.id) == []
+    assert [row.cause for row in await desk.store.refused_causes()] == ["membership refused"]
+
+
+async def test_a_relation_is_two_commits_a_call(desk: Desk) -> None:
+    """Its intent, and its result with the end of what waited; so is one that is removed."""
+    for adds in (True, False):
+        await desk.link("a", "b", "c")
+        await desk.queue(relations=[("view", AssetId(other), adds) for other in ("b", "c")])
+        before = desk.store.commits
+        await write_relations(cast(RunContext, desk))
+        assert desk.store.commits - before == 2 * len(desk.related)
+        assert desk.related == [(adds, "t-a", other) for other in ("t-b", "t-c")]
+        assert await desk.store.next_relations(9, adds=adds) == []
+        desk.related.clear()
+
+
+async def test_a_relation_that_was_removed_in_this_run_is_written_again(desk: Desk) -> None:
+    await desk.link("a", "b")
+    for adds in (True, False, True):
+        await desk.queue(relations=[("view", AssetId("b"), adds)])
+        await write_relations(cast(RunContext, desk))
+    assert [adds for adds, _, _ in desk.related] == [True, False, True]
+
+
+async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_a_call(desk: Desk) -> None:
+    """An earlier release was killed between the two."""
+    await desk.link("a", "b")
+    await desk.queue(relations=[("view", AssetId("b"), True)])
+    name = journal_names.relation("a", "view", "b")
+    await desk.store.run_journal(f"{RELATES}{desk.run.id}").run(name, call_again)
+    await write_relations(cast(RunContext, desk))
+    assert desk.related == []
+    assert await desk.store.next_relations(9) == []
