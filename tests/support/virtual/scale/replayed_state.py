@@ -165,6 +165,9 @@ class Replay:
             hinted, limits, member_batch = True, property(lambda self: self), MEMBERS
             options = target = property(lambda self: self)
 
+            def refuse_stopped(self) -> None:
+                """Nobody stops it."""
+
             async def place(self, *given: object) -> None:
                 """The target does it."""
 

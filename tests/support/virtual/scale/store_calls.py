@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import Engine
 
@@ -16,10 +16,9 @@ from dam_sync.model.outcome import Outcome
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord
 from dam_sync.store.base import from_text
-from dam_sync.store.file.threads import Job
+from dam_sync.store.file.threads import Job, WriteRequest
 from tests.support.virtual.group_commit_writer import GroupedWriter
 
-T = TypeVar("T")
 RESERVE, INTEND, RECORD = "FilenameRepository.reserve_name", "StoredJournal._intend", "StoredJournal._record"
 COMPLETE, DISCARD = "WorkQueue.complete", "StoredJournal.discard"
 OF_AN_ASSET: Final = "asset:"
@@ -69,9 +68,9 @@ class Calls:
         """A writer that notes what it is asked for."""
 
         class Noting(GroupedWriter):
-            async def run(writer, job: Job[T]) -> T:  # noqa: N805 -- self are the calls
+            def _submit(writer, job: Job[Any]) -> WriteRequest:  # noqa: N805 -- self are the calls
                 self.note(job)
-                return await super().run(job)
+                return super()._submit(job)
 
         return Noting
 
