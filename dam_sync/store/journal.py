@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -355,6 +355,14 @@ def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
 def drop_steps(c: Connection, asset: str) -> None:
     """Discard the journal of a completed asset."""
     _DROP.run(c, scope=ASSET_SCOPE + asset)
+
+
+def keep_steps(c: Connection, asset: str, kept: Mapping[str, Json]) -> None:
+    """Discard the journal of an asset but these entries, which get these results."""
+    mine = JOURNAL.c.scope == ASSET_SCOPE + asset
+    c.execute(delete(JOURNAL).where(mine, JOURNAL.c.name.not_in(list(kept))))
+    for name, result in kept.items():
+        c.execute(update(JOURNAL).where(mine, JOURNAL.c.name == name).values(result=to_text(result)))
 
 
 def vouch_for(c: Connection, assets: Select[Any]) -> None:

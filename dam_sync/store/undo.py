@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
@@ -13,10 +13,11 @@ from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.counterpart import Counterpart
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.link import LinkRow
+from dam_sync.model.values import Json
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.counterparts import write_counterparts
 from dam_sync.store.deletions import drop_trashed, move_to_trashed
-from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps
+from dam_sync.store.journal import ASSET_SCOPE, StoredJournal, begun_among, drop_steps, keep_steps
 from dam_sync.store.ledger import append
 from dam_sync.store.links import drop_link, write_link
 from dam_sync.store.rollbacks import ROLLBACK
@@ -42,7 +43,8 @@ class Undone:
     """An asset whose writes were undone. source: empty for what belongs to no asset. rows: the ledger rows that are
     undone by it. fate: what becomes of its link: `UNLINKED`, `LINKED` as `link` says, or `IN_TRASH`; empty if it stays
     as it is. again: the next run reads the asset. left: what stays of it anyway, and why. accepted: exposure rules by
-    which more people see it again. names: of terms or containers that have their former name again."""
+    which more people see it again. names: of terms or containers that have their former name again. attempt: entries of
+    the journal that stay, of an attempt that did not complete the asset and of whose writes something stays."""
 
     source: str
     target: str
@@ -54,6 +56,7 @@ class Undone:
     left: Sequence[tuple[str, str]] = ()
     accepted: Sequence[str] = ()
     names: Sequence[Counterpart] = ()
+    attempt: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +264,7 @@ def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:
             listed = c.execute(select(WORK.c.listed_run).where(WORK.c.asset == row.source)).scalar()
             write_link(c, row.link, listed if removed is not None else None)
             drop_trashed(c, row.source)
-            drop_steps(c, row.source)
+            keep_steps(c, row.source, row.attempt)
         case "trashed" if row.link is not None:
             write_link(c, row.link)
             move_to_trashed(c, row.source, run, now)

@@ -39,6 +39,11 @@ async def record_intent(
     return len(before) + 1
 
 
+def values_alone(drafts: Sequence[Json]) -> dict[str, Json]:
+    """The entries of the journal by which the values of these recorded drafts may have been written, and no files."""
+    return {_name(number): {**draft, FILES: [], ATTACHED: []} for number, draft in enumerate(drafts)}
+
+
 def files_sent(states: Sequence[Json]) -> list[FileRef]:
     """The files that attempts with these recorded drafts may have sent; none of a state of an older release."""
     return [_file(row) for state in states for row in state.get(FILES, ())]

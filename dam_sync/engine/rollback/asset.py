@@ -31,7 +31,7 @@ from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
-from dam_sync.engine.read.intents import recorded_intents
+from dam_sync.engine.read.intents import recorded_intents, values_alone
 from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.read.shown import shown, shows_more
 from dam_sync.engine.rollback.attempts import (
@@ -233,7 +233,7 @@ class AssetUndoer:
         current = await self._write(undo, actual) if done else None
         name = older.name if older is not None and not able.writes(Feature.FILENAME) else ""
         before = link_before(undo, link, self._uploaded_before(undo), current, name)
-        await self._settle(undo, IN_TRASH if undo.trash else LINKED, before)
+        await self._settle(undo, IN_TRASH if undo.trash else LINKED, before, meant)
         if not done:
             return UndoneAsset(KEPT if undo.obstacles else "", undo.obstacles)
         fate = TRASHED if undo.trash else RESTORED if undo.restore else RETURNED
@@ -382,8 +382,11 @@ class AssetUndoer:
 
     # -- the state ------------------------------------------------------------------------------------------------
 
-    async def _settle(self, undo: Undo, fate: str = "", link: LinkRow | None = None) -> None:
-        """Commit that the asset is undone."""
+    async def _settle(
+        self, undo: Undo, fate: str = "", link: LinkRow | None = None, meant: Sequence[Json] = ()
+    ) -> None:
+        """Commit that the asset is undone. meant: what an attempt may have written of it; a later rollback, which may
+        undo more, and the next run have to know that, as long as something is not undone."""
         written = undo.written
         places = [
             place
@@ -397,7 +400,8 @@ class AssetUndoer:
         again = self.again and fate in (UNLINKED, LINKED) and not undo.restore
         left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
         accepted = (ExposureRule.RETURNED.value,) if undo.shows else ()
-        done = Undone(written.source, written.target, rows, fate, link, places, again, left, accepted)
+        attempt = values_alone(meant) if any(not each.stays for each in undo.obstacles) else {}
+        done = Undone(written.source, written.target, rows, fate, link, places, again, left, accepted, attempt=attempt)
         await self.context.store.undone(self.listed.run, done)
 
 
