@@ -28,6 +28,7 @@ from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.file.database import raw_of
 from dam_sync.store.rows import Work
 from dam_sync.store.store import SqlStore
+from dam_sync.store.undo import LINKED, Undone
 from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
@@ -441,3 +442,18 @@ async def test_creates_with_an_unknown_outcome_are_counted(store: SqlStore) -> N
         assert await store.interrupted_creates() == int(isinstance(error, Transient))
     await journal.run("create", Calls("t1"), reconcile=Calls(None))
     assert await store.interrupted_creates() == 0
+
+
+async def test_of_an_undone_asset_the_journal_keeps_what_an_attempt_meant_as_long_as_something_stays(
+    store: SqlStore,
+) -> None:
+    run, work = await claimed(store)
+    first = store.journal(work, run)
+    await first.run("draft 1", Calls({"title": "Sea", "files": ["a.jpg"]}), idempotent=True)
+    await first.run("update:1", Calls())
+    left = Undone("a", "t1", (), LINKED, LinkRow("a", "t1"), attempt={"draft 1": {"title": "Sea", "files": []}})
+    for undone, meant in ((left, {"title": "Sea", "files": []}), (replace(left, attempt={}), None)):
+        await store.undone(run, undone)
+        journal = store.journal(replace(work, begun=True), run)
+        assert await journal.get("draft 1") == meant
+        assert not await journal.is_begun("update:1")
