@@ -32,7 +32,7 @@ QUICK = {"lag": 0.2, "rate": None}
 @dataclass(frozen=True, slots=True)
 class Target:
     """A target. held: what its assets get instead of the two folders of the source; most: calls per 1,000 assets;
-    before: those of the release that wrote each asset with calls of its own."""
+    before: those of the release that wrote each asset with calls of its own; exact: by how much the plan may be off."""
 
     kind: str
     held: tuple[str, str]
@@ -43,6 +43,7 @@ class Target:
     profile: str = ""
     groups: bool = False
     tags: bool = True
+    exact: float = 0.01
 
 
 TARGETS = (
@@ -55,6 +56,7 @@ TARGETS = (
         2_720,  # 0.55 of those before
         {"readiness": "later", "first_look": 1.0},
         {"processing": 0.2},
+        exact=0.04,  # a call goes once nobody joined it for 0.1 s: a busy computer shares fewer than the plan says
     ),
     Target("d_templates", ("collection", "collection"), 1_240, 1_240, profile="Images", groups=True, tags=False),
     Target(
@@ -91,7 +93,7 @@ def test_writing_a_library_takes_no_more_calls_than_it_should(tmp_path: Path, ta
     total, told = sent.total(), planned.total()
     table = [*sorted(sent.items()), ("all", total), ("planned", told), ("of those before", total / target.before)]
     show(f"{target.kind}, {ASSETS:,} assets written", ("call", "sent"), table)
-    assert abs(told - total) <= 0.01 * total
+    assert abs(told - total) <= target.exact * total
     assert total <= target.most
 
 
