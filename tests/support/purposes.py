@@ -180,7 +180,7 @@ class Purposes:
         link, attempt = _link(draft_to_json(self.wanted), self.source.versions), Attempt(cast(Any, journal), begun=True)
         meant = [{**self.drafts[0], FILES: [file_facts(FILE)], ATTACHED: []}, *self.meant]
         create = ResumedCreate(self.context, meant, attempt, cast(Any, journal), entered=True)
-        return result_of(create.settlement(self.source, self.wanted, link))
+        return result_of(create.settlement(self.source, self.wanted, link)).settlement
 
     def repair(self) -> Repair:
         """What a repair writes."""
