@@ -45,6 +45,7 @@ EQUAL_BEFORE = "note: equal files before"  # inside a version or attachment: how
 PARTIAL_CREATE = "note: half made"  # an asset begun by a killed run that will not be completed
 _SILENT = "note: "
 _INNER = "in "
+PARTIAL_REMOVAL = f"{_INNER}{REMOVE}: partial create"  # of that asset: no write of its own in reports, nor to undo
 _REPAIR = "repair:"
 _CONFLICT = "conflict:"
 _UNDO = "undo "

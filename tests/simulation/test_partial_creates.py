@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +23,12 @@ def test_no_partial_create_stays_behind(tmp_path: Path, target: str) -> None:
     calls = [point for point in fuse.points() if str(point).startswith("after call")]
     with simulation.moving() as move:
         move.live(Fuse(calls[int(len(calls) * PART)]))
-        assert unlinked(move), "there is no partial create yet"
+        partial = unlinked(move)
+        assert partial, "there is no partial create yet"
         move.universe.do(emptied(move))
         move.live_to_the_end()
         assert not unlinked(move)
+        assert recorded(move) == {row: [False, True] for row in partial}, "so that `explain` says where it went"
         assert not move.state().left["step"]
 
 
@@ -36,7 +40,13 @@ async def emptied(move: Move) -> None:
             await service.remove(AssetId(row["id"]))
 
 
+def recorded(move: Move) -> dict[str, Any]:
+    """What the ledger says of moves to the trash, by asset of the target."""
+    rows = ask(move.job, "SELECT target, changes FROM ledger WHERE operation LIKE '%remove%'")
+    return {target: json.loads(changes)["trash"] for target, changes in rows}
+
+
 def unlinked(move: Move) -> list[str]:
     """Living assets of the target that no link leads to."""
     links = {target for (target,) in ask(move.job, "SELECT target FROM link")}
-    return [row["filename"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]
+    return [row["id"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]

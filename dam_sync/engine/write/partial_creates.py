@@ -19,6 +19,8 @@ from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
+from dam_sync.model.values import Json
+from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import Work
 
 log = structlog.get_logger(__name__)
@@ -44,19 +46,25 @@ async def trash_partial_create(context: RunContext, work: Work, *, edited: bool 
         whole = trashed.link if trashed is not None and trashed.link.target == partial else None
         if not edited:
             await _refuse_edited(context, work, AssetId(partial), journal, whole)
-        await _trash(context, AssetId(partial), marker if whole is None else None)
+        await _trash(context, AssetId(partial), marker if whole is None else None, journal)
         context.tallies.partial_creates_trashed += 1
         log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
 
 
-async def _trash(context: RunContext, asset: AssetId, marker: Marker | None) -> None:
-    """Move it to the trash, without this marker. It may be there already, or gone."""
+async def _trash(context: RunContext, asset: AssetId, marker: Marker | None, journal: Journal) -> None:
+    """Move it to the trash, without this marker, and record that: a later create may find it there by a marker that
+    could not be taken from it. It may be there already, or gone."""
     if marker is not None:
         with suppress(Rejected):
             await context.target.update(asset, Patch(fields={marker.field: None}))
-    with suppress(Rejected):
+
+    async def call() -> Json:
         await context.target.remove(asset)
+        return asset
+
+    with suppress(Rejected), recording(WriteRecord(asset, {"trash": [False, True]})):
+        await journal.run(journal_names.PARTIAL_REMOVAL, call, idempotent=True)
 
 
 async def _refuse_edited(
