@@ -67,3 +67,9 @@ def test_every_module_that_the_help_names_exists() -> None:
     named = set(PATH.findall(HELP.read_text(encoding="utf-8")))
     places = TESTS.parent, SUPPORT
     assert {path for path in named - tests if not any((place / path).is_file() for place in places)} == set()
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """Collected together, two of one name are taken for the same."""
+    names = Counter(path.name for path in TESTS.rglob("test_*.py"))
+    assert [name for name, number in names.items() if number > 1] == []
