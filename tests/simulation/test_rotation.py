@@ -20,7 +20,19 @@ from tests.support.pairs import EVERYTHING, KINDS
 from tests.support.sample.cases import only_in_full
 from tests.support.virtual.fuse import AFTER, BEFORE, CALL, COMMIT, Fuse, Point
 from tests.support.virtual.source_edits import MORE, OCEAN, OURS, PURGES, RENAMED, RENAMES, SEA, UNSEEN, edits_of
-from tests.support.virtual.target_edits import BY_HAND, EDITS, Edit, Hand, field, renamed
+from tests.support.virtual.target_edits import (
+    BY_HAND,
+    EDITS,
+    FIELDS_OF_A,
+    GROUPS,
+    TAGS,
+    TERMS,
+    Edit,
+    Hand,
+    field,
+    memberships,
+    renamed,
+)
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 PARTS = 3
@@ -135,6 +147,35 @@ def test_what_was_changed_at_the_target_is_reported_or_restored_by_the_rotation(
         found = made.found(made.verify())
         assert {name for name, paths in found.items() if any(one.startswith("differences") for one in paths)} == set()
         assert [made.run().operations, made.run().operations] == [{}, {}]
+
+
+CHANGED_TOO = [
+    ("b", TAGS[1], TERMS[2], "tags"),
+    ("b", GROUPS[1], TAGS[2], "rights"),
+    ("e", TERMS[1], TAGS[2], "fields.subject"),
+    ("e", memberships("category")[1], TERMS[2], "placements"),
+    ("a", FIELDS_OF_A[0], memberships("label")[0], "fields.note"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "theirs", "ours", "path"), CHANGED_TOO, ids=[f"{k} {t.name}" for k, t, *_ in CHANGED_TOO]
+)
+def test_what_others_changed_of_an_asset_that_changed_at_the_source_is_reported_too(
+    tmp_path: Path, kind: str, theirs: Edit, ours: Edit, path: str
+) -> None:
+    """It stays, and what changed at the source arrives."""
+    with scene(tmp_path, {each[0]: each for each in KINDS}[kind], (theirs,), exposure=REOPENS, rotation=1) as made:
+        made.edit()
+        made.edits = (ours,)
+        made.edit("source")
+        report = made.run()
+        assert report.counts["updated"] == 1
+        told = [loss["path"] for loss in report.losses if loss["rule"] == LossRule.CHANGED_AT_TARGET]
+        assert [each.replace(profile_of(made.target.kind).prefix, "") for each in told] == [path]
+        again = made.run()
+        told = [loss["path"] for loss in again.losses if loss["rule"] == LossRule.CHANGED_AT_TARGET]
+        assert (again.operations, len(told)) == ({}, 1)
 
 
 @pytest.mark.parametrize("drift", ["tell", "repair"] if EVERYTHING else ["repair"])

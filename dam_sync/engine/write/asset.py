@@ -156,13 +156,14 @@ class TargetWriter:
         log.warning("asset.parked", asset=link.source, cause=str(outcome.cause), message=outcome.message)
         return await self.hidden(outcome, item.work, link) if item.drafted.draft.closed else outcome
 
-    async def _drift(self, item: DraftedAsset, meant: Sequence[Json]) -> tuple[Loss, ...]:
-        """What was changed at the target of an asset that did not change at the source, if the rotation compares it."""
+    async def _drift(self, item: DraftedAsset, meant: Sequence[Json], read: Asset | None = None) -> tuple[Loss, ...]:
+        """What others changed at the target, if the rotation compares the asset. read: the asset there, if it was read
+        already."""
         link, context = item.link, self.context
         if link is None or not context.compares(item.asset.id):
             return ()
         attempt = Attempt(context.store.journal(item.work, context.run.id), item.work.begun)
-        found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt)
+        found = await Repairer(context).of(item.asset, item.drafted.draft, link, meant, attempt, read)
         return (*(Loss(path, LossRule.CHANGED_AT_TARGET) for path in found.paths), *found.losses)
 
     async def hidden(self, outcome: Outcome, work: Work, link: LinkRow) -> Outcome:
@@ -347,10 +348,12 @@ class TargetWriter:
         return replace(draft, filename=known) if known else draft
 
     async def _settled(self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json]) -> Settlement:
-        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote, else
-        only whether it is in the trash there."""
-        context, asset, journal = self.context, item.asset, self.context.store.journal(item.work, self.context.run.id)
-        if not may_overwrite(action.patch, bool(action.versions), context.target_schema):
+        """What to write of an update. Reads the asset at the target if it may overwrite what somebody else wrote, or if
+        the rotation compares it, else only whether it is in the trash there."""
+        context, asset = self.context, item.asset
+        overwrites = may_overwrite(action.patch, bool(action.versions), context.target_schema)
+        due = context.compares(asset.id) and not item.restores
+        if not (overwrites or due):
             if action.writes and not item.restores:
                 await refuse_trashed(context, link)
             return Settlement(action.patch)
@@ -359,9 +362,19 @@ class TargetWriter:
             actual = replace(actual, status=link.draft["status"], substatus="")
         else:
             actual = await living_asset(context, link)
-        actual = context.counterparts.as_known(actual, context.target_schema, item.drafted.draft)
+        found = await self._compared(item, link, action, meant, actual) if overwrites else Settlement(action.patch)
+        drift = await self._drift(item, meant, actual) if due else ()
+        return replace(found, before=(*found.before, *(each for each in drift if each not in action.losses)))
+
+    async def _compared(
+        self, item: DraftedAsset, link: LinkRow, action: Update, meant: Sequence[Json], actual: Asset
+    ) -> Settlement:
+        """What to write over an asset of the target as it was read."""
+        context, asset, draft = self.context, item.asset, item.drafted.draft
+        seen = context.counterparts.as_known(actual, context.target_schema, draft)
         files = Files(link, asset.file, bool(action.versions), asset.versions, begun=item.work.begun)
-        compared = three_way_of(context, item.drafted.draft, action.patch, [link.draft, *meant], actual, files)
+        compared = three_way_of(context, draft, action.patch, [link.draft, *meant], seen, files)
+        journal = context.store.journal(item.work, context.run.id)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))
 
     def _link(

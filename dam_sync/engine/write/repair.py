@@ -78,10 +78,19 @@ class Repairer:
 
     context: RunContext
 
-    async def of(self, asset: Asset, draft: Draft, link: LinkRow, meant: Sequence[Json], attempt: Attempt) -> Repair:
-        """The repair of this asset. meant: drafts that earlier attempts may have written in part. Costs one read of the
-        target. Raises NotFound."""
-        there, before = await self._actual(link, draft), [link.draft, *meant]
+    async def of(
+        self,
+        asset: Asset,
+        draft: Draft,
+        link: LinkRow,
+        meant: Sequence[Json],
+        attempt: Attempt,
+        read: Asset | None = None,
+    ) -> Repair:
+        """The repair of this asset. meant: drafts that earlier attempts may have written in part; read: the asset of
+        the target, if it was read already, else that costs one read. Raises NotFound."""
+        there = await self._actual(read or await living_asset(self.context, link), link, draft)
+        before = [link.draft, *meant]
         opened = bool(seen_though_closed(self.context, draft, there))
         actual = with_everybody(self.context, there, draft_from_json(link.draft), draft)
         base = merge_patches(before, draft)
@@ -136,9 +145,9 @@ class Repairer:
                     found[path] = now
         return found
 
-    async def _actual(self, link: LinkRow, draft: Draft) -> Asset:
-        target, actual = self.context.target, await living_asset(self.context, link)
-        if Operation.MEMBERS in target.capabilities:
+    async def _actual(self, actual: Asset, link: LinkRow, draft: Draft) -> Asset:
+        """An asset of the target as it was read, with the containers that list it, and the names that drafts have."""
+        if Operation.MEMBERS in self.context.target.capabilities:
             key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
             members = await self.context.store.members_of([key, unsure, UNREAD])
             wanted = draft.placements | draft_from_json(link.draft).placements
