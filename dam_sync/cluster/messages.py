@@ -70,11 +70,24 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
+class LongestWait:
+    """What a worker waits for longest. since, left: seconds, because its monotonic clock is another; left is None if
+    nothing bounds the wait; number: of the wait in this worker; by: names its process."""
+
+    what: str
+    side: str
+    since: float
+    left: float | None
+    number: int
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerResult:
     """What became of a message: a result or an error. left: the worker takes part in the run no more, and everything
     that it had begun is cancelled."""
 
-    result: Outcome | WorkerProcess | int | None = None
+    result: Outcome | WorkerProcess | LongestWait | int | None = None
     error: DamSyncError | None = None
     spent: Spent = Spent()
     left: bool = False

@@ -13,11 +13,13 @@ from typing import Any
 import structlog
 from distributed import Client, KilledWorker
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.cluster import tasks
 from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.dask_client import workers_at
 from dam_sync.cluster.links import LinkSeal
-from dam_sync.cluster.messages import Calls, Joining, Order, Spent, WorkerResult
+from dam_sync.cluster.messages import Calls, Joining, LongestWait, Order, Spent, WorkerResult
+from dam_sync.cluster.worker_waits import WorkerWaits
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset
 from dam_sync.model.errors import (
@@ -30,6 +32,7 @@ from dam_sync.model.errors import (
     WorkersGone,
 )
 from dam_sync.model.outcome import Outcome
+from dam_sync.model.waits import Wait, current_waits
 from dam_sync.store.server.workers import WorkerProcess
 
 log = structlog.get_logger(__name__)
@@ -81,7 +84,8 @@ class DaskWorkers:
         self._refused: dict[str, float] = {}
         self._alike: dict[str, tuple[Member, int]] = {}
         self._changed = asyncio.Condition()
-        self._alone_since: float | None = None
+        self._joiners: set[str] = set()  # the addresses of those that are about to take part
+        self._alone: Wait | None = None  # while there is none
         self._context: RunContext | None = None
         self._make: Callable[[], Joining] | None = None
         self._joining: Joining | None = None  # once the run has begun
@@ -109,7 +113,16 @@ class DaskWorkers:
         self._began = True
 
     async def keep(self) -> None:
-        """Notice lost workers, and let others take part in their place, until cancelled."""
+        """Notice lost workers, let others take part in their place, and show what they wait for, until cancelled."""
+        waits = WorkerWaits(self._clock, self._longest_wait)
+        try:
+            async with TaskGroup() as group:
+                group.start(waits.keep, lambda: self._members.keys() | self._joiners)
+                group.start(self._look_after)
+        finally:
+            self._end_alone()
+
+    async def _look_after(self) -> None:
         while True:
             await self._clock.sleep(LOOK_SECONDS)
             if not self._began:
@@ -123,9 +136,27 @@ class DaskWorkers:
             for address in sorted(addresses - self._members.keys()):
                 if len(self._members) < self._number and self._refused.get(address, now) <= now:
                     await self._join_later(address)
-            self._alone_since = None if self._members else self._alone_since or now
+            self._note_alone(now)
             async with self._changed:
                 self._changed.notify_all()
+
+    def _note_alone(self, now: float) -> None:
+        """Show that no worker is there while that is so."""
+        if not self._members and self._alone is None:
+            self._alone = current_waits().begin("a worker process", "", now, now + PATIENCE_SECONDS)
+        elif self._members:
+            self._end_alone()
+
+    def _end_alone(self) -> None:
+        if self._alone is not None:
+            current_waits().end(self._alone)
+            self._alone = None
+
+    async def _longest_wait(self, address: str) -> LongestWait | None:
+        """Of one worker. Raises WorkerLost."""
+        assert self._joining is not None
+        found = (await self._asked(address, tasks.longest_wait, self._joining.run)).result
+        return found if isinstance(found, LongestWait) else None
 
     async def _hurry(self) -> None:
         """Tell every worker once that the run is to end soon."""
@@ -165,7 +196,11 @@ class DaskWorkers:
         joining = self._joining
         assert joining is not None
         known = len(self._run.counterparts.stored)
-        reply = await self._asked(address, tasks.join, pickle.dumps(joining))
+        self._joiners.add(address)
+        try:
+            reply = await self._asked(address, tasks.join, pickle.dumps(joining))
+        finally:
+            self._joiners.discard(address)
         if reply.error is not None:
             raise named(reply.error, address)
         assert isinstance(reply.result, WorkerProcess)
@@ -250,12 +285,11 @@ class DaskWorkers:
 
     def _refuse_to_wait(self) -> None:
         """Raises WorkersGone if there was no worker for too long, or none can come any more."""
-        since = self._alone_since
-        if since is None:
+        if self._alone is None:
             return
         if self._client.status == "closed":
             raise WorkersGone("the Dask scheduler is gone, and with it all worker processes", hint=self._hint)
-        if self._clock.monotonic() - since > PATIENCE_SECONDS:
+        if self._clock.monotonic() - self._alone.since > PATIENCE_SECONDS:
             raise WorkersGone("no worker process is left" + (f": {self._why}" if self._why else ""), hint=self._hint)
 
     def _free(self, name: str) -> Member | None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 
 from dam_sync.model.clock import Clock
 from dam_sync.model.values import Json, instant_text
@@ -24,20 +25,26 @@ AGAIN = "another attempt of a call that failed"
 SHOWN_AFTER = 5.0  # seconds; what is over earlier is not worth a line
 
 
+_numbers = count(1)
+
+
 @dataclass(slots=True, eq=False)
 class Wait:
     """One wait. what: goes on after `waiting for`; side: `source`, `target`, or empty if it is about neither; since,
-    until: on a monotonic clock, `until` at the latest, None if nothing bounds it."""
+    until: on a monotonic clock, `until` at the latest, None if nothing bounds it; by: the other process that waits,
+    empty for this one; number: of the waits of this process, so that two reports of one wait are known."""
 
     what: str
     side: str
     since: float
     until: float | None
+    by: str = ""
+    number: int = field(default_factory=_numbers.__next__)
 
     def text(self, now: float) -> str:
         """`target: waiting for POST assets since 40 s, at most 5 min`."""
         most = "" if self.until is None else f", at most {_seconds_text(self.until - self.since)}"
-        return f"{_of(self.side)}waiting for {self.what} since {_seconds_text(now - self.since)}{most}"
+        return f"{_of(self.side)}waiting for {self.what} since {_seconds_text(now - self.since)}{most}{_by(self.by)}"
 
     def as_json(self, now: float) -> dict[str, Json]:
         """For callers of the API: seconds so far, and at most."""
@@ -47,6 +54,7 @@ class Wait:
             "for": self.what,
             "seconds": round(now - self.since, 1),
             "at_most": most,
+            "by": self.by,
             "text": self.text(now),
         }
 
@@ -54,7 +62,8 @@ class Wait:
         """For other processes, which have another monotonic clock."""
         now, ours = clock.now(), clock.monotonic()
         until = None if self.until is None else _instant(now, self.until - ours)
-        return {"side": self.side, "for": self.what, "since": _instant(now, self.since - ours), "until": until}
+        since = _instant(now, self.since - ours)
+        return {"side": self.side, "for": self.what, "since": since, "until": until, "by": self.by}
 
 
 @dataclass(slots=True)
@@ -63,9 +72,9 @@ class Waits:
 
     _open: dict[int, Wait] = field(default_factory=dict)
 
-    def begin(self, what: str, side: str, since: float, until: float | None) -> Wait:
+    def begin(self, what: str, side: str, since: float, until: float | None, by: str = "") -> Wait:
         """Register a wait until `end`."""
-        wait = Wait(what, side, since, until)
+        wait = Wait(what, side, since, until, by)
         self._open[id(wait)] = wait
         return wait
 
@@ -103,10 +112,11 @@ def showing(waits: Waits) -> Iterator[None]:
 
 
 @contextmanager
-def waiting(clock: Clock, seconds: float | None, what: str, side: str = "") -> Iterator[Wait]:
-    """Something is waited for within, for so many seconds at most. what: a noun, after `waiting for`."""
+def waiting(clock: Clock, seconds: float | None, what: str, side: str = "", by: str = "") -> Iterator[Wait]:
+    """Something is waited for within, for so many seconds at most. what: a noun, after `waiting for`; by: as in
+    `Wait`."""
     waits, since = current_waits(), clock.monotonic()
-    wait = waits.begin(what, side, since, None if seconds is None else since + seconds)
+    wait = waits.begin(what, side, since, None if seconds is None else since + seconds, by)
     try:
         yield wait
     finally:
@@ -120,9 +130,13 @@ async def sleep_for(clock: Clock, seconds: float, what: str, side: str = "") -> 
 
 
 def note_text(note: Json) -> str:
-    """A wait of another process, as `Wait.as_note` gives it."""
+    """A wait of another process, as `Wait.as_note` gives it; an earlier version did not name the process."""
     until = f", until {note['until']} at the latest" if note["until"] else ""
-    return f"{_of(note['side'])}waiting for {note['for']} since {note['since']}{until}"
+    return f"{_of(note['side'])}waiting for {note['for']} since {note['since']}{until}{_by(note.get('by', ''))}"
+
+
+def _by(process: str) -> str:
+    return f" ({process})" if process else ""
 
 
 def _of(side: str) -> str:

@@ -16,12 +16,13 @@ from tests.support.stepped_clock import SteppedClock
         (Wait("GET assets", "source", 0, 300), 40, "source: waiting for GET assets since 40 s, at most 5 min"),
         (Wait("its index", "target", 10, 160), 100, "target: waiting for its index since 90 s, at most 2 min 30 s"),
         (Wait("another process", "", 0, None), 7_500, "waiting for another process since 2 h 5 min"),
+        (Wait("a file", "target", 0, 9, "worker 7"), 8, "target: waiting for a file since 8 s, at most 9 s (worker 7)"),
     ],
 )  # fmt: skip
 def test_a_wait_says_for_what_since_when_and_until_when(wait: Wait, now: float, text: str) -> None:
     assert wait.text(now) == text
     shown = wait.as_json(now)
-    assert (shown["text"], shown["for"], shown["side"]) == (text, wait.what, wait.side)
+    assert (shown["text"], shown["for"], shown["side"], shown["by"]) == (text, wait.what, wait.side, wait.by)
     assert shown["seconds"] == now - wait.since
     assert shown["at_most"] == (None if wait.until is None else wait.until - wait.since)
 
@@ -76,3 +77,10 @@ async def test_another_process_reads_times_of_the_day() -> None:
         f"source: waiting for GET assets since {note['since']}, until {note['until']} at the latest"
     )
     assert note["since"] < note["until"]
+    of_worker = waits.begin("a file", "", 60.0, None, "worker 7").as_note(clock)
+    assert note_text(of_worker) == f"waiting for a file since {note['since']} (worker 7)"
+
+
+def test_a_note_of_an_earlier_version_names_no_process() -> None:
+    note = {"side": "", "for": "a file", "since": "2026-03-01T12:00:00Z", "until": None}
+    assert note_text(note) == "waiting for a file since 2026-03-01T12:00:00Z"
