@@ -101,7 +101,6 @@ def snapshots(options: RunOptions) -> Callable[[], Mapping[str, Any]]:
             "rate": (source + target) / elapsed,
             "parked": progress.parked,
             "left": left,
-            "looking": progress.looking[0] if now < progress.looking[1] else "",
             "waiting": None if wait is None else wait.as_json(now),
             "waits": progress.outage.is_on,
         }

@@ -78,12 +78,7 @@ class Progress:
     source_rates: Callable[[], RateStatus] = RateStatus
     target_rates: Callable[[], RateStatus] = RateStatus
     opening_calls: int | None = None  # made before the first asset
-    looking: tuple[str, float] = ("", 0.0)  # what is waited for meanwhile, and until when on a monotonic clock
     _arriving: list[_Bytes] = field(default_factory=list)
-
-    def look(self, what: str, until: float) -> None:
-        """Show what assets wait for besides the phase."""
-        self.looking = what, until
 
     @property
     def foreseen(self) -> int | None:

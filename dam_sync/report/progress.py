@@ -120,8 +120,6 @@ def line(state: Mapping[str, Any], *, short: bool = False) -> str:
     """Phase, assets, time left, parked assets, bytes, calls and their rate, in one line: what is cut off at the end of
     a narrow terminal is what people miss least. short: the calls of both services without words."""
     parts = [WAITING if state["waits"] else str(state["phase"])]
-    if state.get("looking"):
-        parts.append(str(state["looking"]))
     if state.get("waiting"):
         parts.append(str(state["waiting"]["text"]))
     if state["done"] or state["moves"]:

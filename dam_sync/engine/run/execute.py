@@ -124,14 +124,14 @@ async def _phases(context: RunContext) -> None:
 
 
 async def _announce_interrupted(context: RunContext) -> None:
-    """Say what a resumed run waits for: whether creates were made is known once the index cannot be behind any more."""
+    """Say what a resumed run looks for: whether creates were made is known once the index cannot be behind any more.
+    The wait for it is shown by who waits."""
     number = await context.store.interrupted_creates() if context.run.resumed else 0
     lag = context.target.limits.lag.total_seconds()
     if not number or not lag:
         return
     until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
     message = f"looking for {created} that the stopped run had begun, each for up to {lag:.0f} s"
-    context.progress.look(message, context.clock.monotonic() + lag)
     log.warning(
         "creates.looked_for",
         assets=number,

@@ -64,11 +64,6 @@ def test_no_more_assets_are_done_than_there_are() -> None:
     assert line(shown()).startswith(f"{MOVING} · 0 of 3 assets")
 
 
-def test_it_names_what_assets_wait_for() -> None:
-    looking = {**STATE, "looking": "looking for 3 creates"}
-    assert line(looking).startswith("comparing · looking for 3 creates · ")
-
-
 WAITING = {"seconds": 40.0, "text": "target: waiting for POST assets since 40 s, at most 3 min"}
 
 
