@@ -27,7 +27,7 @@ from dam_sync.api.bootstrap import (
 from dam_sync.api.check_result import CheckedSides, CheckResult
 from dam_sync.api.check_sample import about_assets
 from dam_sync.api.job_file import job_of
-from dam_sync.api.reachability import ATTEMPTS, PATIENCE, explained, refuse_unreachable
+from dam_sync.api.reachability import ATTEMPTS, PATIENCE, SECONDS, explained, refuse_unreachable
 from dam_sync.api.service_notes import notes_about
 from dam_sync.api.state_copies import last_export
 from dam_sync.api.stored_job import existing_store, refuse_unwritable_state, state_exists
@@ -68,6 +68,7 @@ from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.service_time import MOST_OFF
 from dam_sync.model.values import instant_text
+from dam_sync.model.waits import waiting
 from dam_sync.model.wording import against_ours, bytes_text, counted
 from dam_sync.report.sentences import about_no_links, about_writer, unseen_parts
 from dam_sync.services import discover
@@ -146,8 +147,9 @@ async def _refuse_unreachable(side: SideConfig, role: str, options: RunOptions) 
     urls = {side.tenant_url: "tenant_url", side.base_url: "base_url"} if options.transport is None else {}
     for url, key in sorted(urls.items(), key=lambda row: row[1]):
         if url:
-            options.progress.phase = f"waiting for the {role}, {urlsplit(url).netloc}"
-            await refuse_unreachable(url, role, key)
+            options.progress.phase = f"connecting to the {role}, {urlsplit(url).netloc}"
+            with waiting(options.clock, 2 * SECONDS, "a connection", role):
+                await refuse_unreachable(url, role, key)
 
 
 async def _unresolved(side: SideConfig, why: DamSyncError) -> list[ConfigError]:
@@ -233,7 +235,7 @@ def _about_pulls(job: JobConfig, sides: CheckedSides) -> Iterator[CheckResult]:
 
 async def _about_webhooks(job: JobConfig, options: RunOptions) -> AsyncIterator[CheckResult]:
     """Whether a delivery of the source arrives."""
-    options.progress.phase = "waiting for a test delivery"
+    options.progress.phase = "checking webhooks"
     try:
         webhooks = await webhooks_of(job, options)
         if webhooks is None:

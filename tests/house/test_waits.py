@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tests.house.sources import FILES, shown, tree_of
+from tests.house.sources import FILES, nodes_of, shown, tree_of
 
 WITHOUT = {
     "aio/coalescing.py": "three seconds for others that need the same call",
@@ -14,6 +14,7 @@ WITHOUT = {
     "api/job.py": "reports progress",
     "api/processes/worker_process.py": "waits for orders",
     "api/reports/run_record.py": "records what is spent",
+    "cluster/worker_waits.py": "asks workers what they wait for, beside the run",
     "cluster/workers.py": "looks for workers, beside the run",
     "engine/run/pipeline.py": "leases and the end of a run, beside it",
     "engine/run/execute.py": "the heartbeat",
@@ -46,3 +47,20 @@ def test_every_wait_says_what_for() -> None:
     found = {shown(path): list(sleeps_in(tree_of(path))) for path in FILES}
     sleeping = {name for name, lines in found.items() if lines and not name.startswith(EMULATORS)}
     assert sleeping == WITHOUT.keys(), "use `model.waits.sleep_for`, or sleep within `model.waits.waiting`"
+
+
+def phases_in(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """The code of what is shown as a phase."""
+    for node in nodes:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(to, ast.Attribute) and to.attr == "phase" for to in node.targets
+        ):
+            yield ast.unparse(node.value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "enter":
+            yield from map(ast.unparse, node.args)
+
+
+def test_a_phase_says_what_is_done_so_that_a_wait_is_shown_once() -> None:
+    found = [(shown(path), phase) for path in FILES for phase in phases_in(nodes_of(path))]
+    assert len(found) > 10
+    assert [each for each in found if "waiting" in each[1]] == [], "register it as a wait, by `model.waits`"
