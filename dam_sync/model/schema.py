@@ -125,7 +125,8 @@ class Schema:
     capabilities: Capabilities = NOTHING  # those of the service when it returned this schema; required for a target
 
     def __post_init__(self) -> None:
-        """A field whose key is longer than any name is none: assets lose its values by name."""
-        if any(len(key) > LONGEST_NAME for key in self.fields):
-            kept = {key: each for key, each in self.fields.items() if len(key) <= LONGEST_NAME}
-            object.__setattr__(self, "fields", kept)
+        """A field whose key is longer than any name is none: assets lose its values by name. Nor is such a vocabulary:
+        its terms would be asked for by its key."""
+        for part, keyed in (("fields", self.fields), ("vocabularies", self.vocabularies)):
+            if any(len(key) > LONGEST_NAME for key in keyed):
+                object.__setattr__(self, part, {key: each for key, each in keyed.items() if len(key) <= LONGEST_NAME})

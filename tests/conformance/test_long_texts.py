@@ -3,15 +3,17 @@ by itself is listed all the same, and what is held at a time is a small factor o
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from collections.abc import Mapping
 
 from dam_sync.http.bounds import LARGEST_REPLY
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import OversizedResponse
+from dam_sync.model.name_bounds import LONGEST_NAME
 from dam_sync.model.service import Service
 from dam_sync.model.values import Value
-from tests.conformance.catalogue import SCHEMA, asset
+from tests.conformance.catalogue import SCHEMA, asset, field
 from tests.conformance.conftest import Start
 from tests.conformance.tenant import Tenant
 from tests.support.network.long_texts import WORD, LongTexts
@@ -20,6 +22,8 @@ from tests.support.services.connections import entries
 
 READINGS = tuple((kind, "") for kind in KINDS)
 NUMBER = 4
+LONG_KEY = 500_000
+KEY_FACTOR = 16  # of the key, which a response repeats
 FACTOR = 12  # of one text: what it takes as bytes and as text, for each of a few assets that are read at once
 
 
@@ -62,6 +66,26 @@ async def test_an_asset_that_is_too_large_by_itself_is_listed_and_others_are_rea
     assert set(found) == set(tenant.truth())
     read = [identity for identity in found if await is_read(service, identity)]
     assert read == [tenant.of_catalogue(NUMBER)]
+
+
+async def test_the_key_of_a_field_is_nothing_that_is_asked_for(start: Start) -> None:
+    """A list of values is read by its key, which is quoted, and so several times as long, in a URL."""
+    row = asset(1, fields={"title": "1", WORD: {"id": "11", "label": "France"}})
+    tenant = start([*SCHEMA, field(WORD, "term", vocabulary="countries", label="Place"), row])
+    tenant.transport = LongTexts(LONG_KEY, tenant.transport, letter="\u6f22")
+    service = tenant.connect(read_only=True)
+    tracemalloc.start()
+    try:
+        schema = await service.schema()
+        for key in schema.vocabularies:
+            async for _ in service.terms(key):
+                pass
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    size = sys.getsizeof("\u6f22" * LONG_KEY)
+    assert most < KEY_FACTOR * size, f"{most / size:.1f} times"
+    assert max(map(len, (*schema.fields, *schema.vocabularies))) <= LONGEST_NAME
 
 
 async def is_read(service: Service, identity: AssetId) -> bool:

@@ -13,11 +13,12 @@ _BLOCK = 1 << 16
 
 
 class LongTexts(httpx.AsyncBaseTransport):
-    """`WORD` in a response is a text of so many characters, which no memory holds. hits: how often it was there."""
+    """`WORD` in a response is a text of so many characters, which no memory holds. letter: each of them; hits: how
+    often it was there."""
 
-    def __init__(self, characters: int, network: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, characters: int, network: httpx.AsyncBaseTransport | None = None, letter: str = "y") -> None:
         self._network = network or NetworkTransport()
-        self._characters = characters
+        self._characters, self._letter = characters, letter.encode()
         self.hits = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -36,8 +37,8 @@ class LongTexts(httpx.AsyncBaseTransport):
         whole, rest = divmod(self._characters, _BLOCK)
         for number, part in enumerate(parts):
             for _ in range(whole if number else 0):
-                yield b"y" * _BLOCK
-            yield b"y" * rest + part if number else part
+                yield self._letter * _BLOCK
+            yield self._letter * rest + part if number else part
 
     async def aclose(self) -> None:
         """Close the connections to the network."""
