@@ -287,8 +287,8 @@ class IntegrityError(DamSyncError):
 
 
 class FileReplaced(IntegrityError):
-    """No version of a file could be read as a whole: it was replaced each time while it was read, or nothing showed
-    that its parts are of the same version."""
+    """No version of a file could be read as a whole: it was replaced while it was read, each time or by one that its
+    record does not announce, or nothing showed that its parts are of the same version."""
 
     default_hint = ParkReason.REPLACED.to_do
 

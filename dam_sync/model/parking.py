@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 RETRY = "fix what the message names, then run `errors JOB --retry` and `run JOB`"
 _FILE = "if it happens again, check the file at the source"
-_REPLACED = "a file was replaced at the source each time while it was read"
+_REPLACED = "a file was replaced at the source while it was read"
 _NOBODY_REPLACES = "run the same command again when nobody replaces the file, and the connection holds"
 _PERMISSION = "grant the user of the job the permission, or correct the mapping; the next run tries again"
 _ANOTHER_MAPPING = "another mapping tries it again"

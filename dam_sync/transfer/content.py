@@ -147,7 +147,7 @@ async def _whole(
             except IntegrityError as wrong:
                 await tally.settle()
                 if not await download.decode_instead():
-                    raise _neither(download, file) or wrong from None
+                    raise _neither(download, file) or download.outdated(wrong) or wrong from None
             else:
                 if download.version.codings and file.size is None and not tally.promised:
                     raise _undecided(download, file)

@@ -105,6 +105,7 @@ class Download:
         self._decodes = False
         self._doubtful = size is None  # an empty response may be one that lost its body
         self._beginnings = 1
+        self._replaced: OtherVersion | None = None  # by which the last reading ended
         self._last_break: Transient | None = None
         self._waiting: Stream | None = None  # opened, and not read from yet
         self.position = position
@@ -147,7 +148,16 @@ class Download:
         if self._beginnings == BEGINNINGS:
             raise self._given_up(replaced)
         self._beginnings += 1
+        self._replaced = replaced
         self._restart()
+
+    def outdated(self, wrong: IntegrityError) -> FileReplaced | None:
+        """What it means if the bytes of the last reading are not the file that was announced: that was announced before
+        the file was replaced. None for a file that was not."""
+        if self._replaced is None or self._replaced.cause is not ParkReason.REPLACED:
+            return None
+        text = f"{self._replaced.message}, and what came then is not what was announced: {wrong.message}"
+        return FileReplaced(text)
 
     def _restart(self) -> None:
         self.size, self._doubtful = self._expected, self._expected is None

@@ -3,6 +3,7 @@ way, or not at all."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from dam_sync.http.client import Client
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import FileReplaced, IntegrityError, OtherVersion, Transient
 from dam_sync.model.limits import MIB, PartBounds
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Content, Stream
 from dam_sync.model.validator import Validator
 from dam_sync.model.values import Json
@@ -88,6 +90,37 @@ async def test_the_response_with_the_other_version_is_not_asked_for_twice(tmp_pa
     file = VersionedFile((SMALL,), breaks=[Break(CUT)])
     async with reading(file, tmp_path, ref_of(SMALL)):
         assert len(file.asked) == 2
+
+
+@pytest.mark.parametrize("digest_of", [0, 1])
+@pytest.mark.parametrize("size", [SMALL, None], ids=["in memory", "in the spool"])
+async def test_a_digest_of_the_former_file_says_nothing_about_damage(
+    tmp_path: Path, size: int | None, digest_of: int
+) -> None:
+    """The record of the asset was read before the file was replaced; that of the new one is read by the next run."""
+    file = VersionedFile((SMALL,), breaks=[Break(CUT)])
+    made = hashlib.md5(file.version(digest_of), usedforsecurity=False).hexdigest()
+    ref = replace(ref_of(size), digests={"md5": made})
+    if digest_of:
+        async with reading(file, tmp_path, ref) as content:
+            assert await whole(content) == file.version(1)
+        return
+    with pytest.raises(IntegrityError) as caught:
+        async with reading(file, tmp_path, ref):
+            pass
+    assert caught.value.cause is ParkReason.REPLACED
+    assert "a.bin was replaced at the service while it was read" in caught.value.message
+    assert f"the md5 digest should be {made}" in caught.value.message
+    assert "damaged" not in caught.value.hint
+
+
+async def test_a_wrong_digest_of_a_file_that_nobody_replaced_is_damage(tmp_path: Path) -> None:
+    ref = replace(ref_of(SMALL), digests={"md5": "0" * 32})
+    with pytest.raises(IntegrityError) as caught:
+        async with reading(VersionedFile((SMALL,), breaks=[Break(CUT, replaced=False)]), tmp_path, ref):
+            pass
+    assert caught.value.cause is ParkReason.DIGEST
+    assert "damaged" in caught.value.hint
 
 
 @pytest.mark.parametrize("sizes", [(SMALL, SMALL - 5), (SMALL, SMALL + 5), (SMALL, CUT), (SMALL, CUT - 1), (SMALL, 0)])
