@@ -34,8 +34,12 @@ def remedy_text(rule: ExposureRule, remedies: Iterable[str], *, closes: bool) ->
 
 def what_to_do(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What to do about everything that is set aside, by `rule`, `remedies` and `closes` of each row of a report, each
-    remedy once; at last the waiver. What an earlier release reported has rules only."""
-    ordered = sorted(rows, key=lambda row: row["rule"] != ExposureRule.GROUPS)  # a group may be in the way of all
+    remedy once; at last the waiver. What an earlier release reported has rules only; nothing is said of a rule that
+    only another release knows."""
+    known = [row for row in rows if row["rule"] in {*map(str, ExposureRule)}]
+    ordered = sorted(known, key=lambda row: row["rule"] != ExposureRule.GROUPS)  # a group may be in the way of all
+    if not ordered:
+        return []
     rules = {ExposureRule(row["rule"]): row for row in ordered}
     concerned: dict[str, list[str]] = {}
     for rule, row in rules.items():

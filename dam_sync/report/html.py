@@ -15,13 +15,13 @@ from dam_sync.report.verdict import (
     DIFFERENCES,
     NOT_CARRIED,
     VERDICT_ROWS,
-    called,
     compared_files,
     evidence_in_words,
     explained,
     file_evidence,
     grouped,
     not_carried,
+    parked_example,
     without_target_ids,
 )
 
@@ -45,7 +45,7 @@ WORDS: Mapping[str, Any] = {
     **{"rows": VERDICT_ROWS, "columns": without_target_ids(COLUMNS), "without_target_ids": without_target_ids},
     **{"grouped": grouped, "file_evidence": file_evidence, "NOT_CARRIED": NOT_CARRIED, "not_carried": not_carried},
     **{"COMPARED": COMPARED, "compared_files": compared_files, "evidence_in_words": evidence_in_words},
-    **{"kinds": DIFFERENCES, "explained": explained, "example": called, "duration": duration},
+    **{"kinds": DIFFERENCES, "explained": explained, "example": parked_example, "duration": duration},
     **{"LEFT_OUT": LEFT_OUT, "filled": filled, "why_parked": why_parked},
 }
 _templates = templates()

@@ -58,14 +58,14 @@ class Report:
     purpose; losses: what else is not carried, by path and rule, with their assets. terms, containers: what is to be
     created. collisions: file names that are taken. files: those that the target does not take. operations: how many
     writes of each kind. repaired: assets by the part that was changed at the target and is set right. parked: cause,
-    text, operation, hint, count, example. exposure: by rule, how many assets more people would see, or may see because
-    the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at both services:
-    path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone: assets that are gone
-    from the source and are to be removed at the target: asset, target, reason, since, until (the end of the grace
-    period). left_out: assets that were not selected, by the condition of `select`. estimate: of a plan. risks: what the
-    reader should decide about. undecided: what is left behind until an option says what becomes of it. irreversible:
-    writes that nothing takes back. notes: what needs no decision. names: the file name or title of each asset in an
-    example, by its id at the source.
+    text, operation, hint, count, asset, example. exposure: by rule, how many assets more people would see, or may
+    see because the operator accepted it: rule, fate, assets, examples, meaning. conflicts: values that changed at
+    both services: path, take (source, target, merged or parked), by (policy or decision), assets, examples. gone:
+    assets that are gone from the source and are to be removed at the target: asset, target, reason, since, until
+    (the end of the grace period). left_out: assets that were not selected, by the condition of `select`. estimate:
+    of a plan. risks: what the reader should decide about. undecided: what is left behind until an option says what
+    becomes of it. irreversible: writes that nothing takes back. notes: what needs no decision. names: the file name
+    or title of each asset in an example, by its id at the source.
     """
 
     kind: str

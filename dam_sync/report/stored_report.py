@@ -19,13 +19,14 @@ NAMED = 60  # characters of a key in a message
 
 
 class ParkedLine(TypedDict):
-    """A cause of parked assets. text: in words."""
+    """A cause of parked assets. text: in words; asset: of the example, which begins with it."""
 
     cause: str
     text: str
     operation: str
     hint: str
     count: int
+    asset: str
     example: str
 
 

@@ -28,6 +28,7 @@ from dam_sync.report.verdict import (
     file_evidence,
     grouped,
     not_carried,
+    parked_example,
     with_ids,
     without_target_ids,
 )
@@ -125,7 +126,7 @@ def _lists(console: Console, report: Mapping[str, Any], everything: str, *, ids:
             cause_in_words(park_cause(row["cause"])),
             why_parked(row),
             str(row["count"]),
-            called(names, row["example"]),
+            parked_example(names, row),
             _what_to_do(row),
         )
         for row in report["parked"]

@@ -61,9 +61,15 @@ class Group:
 
 
 def called(names: Mapping[str, str], asset: str) -> str:
-    """The name of an asset; its id if no name is known. A message after the id and a colon stays."""
-    head, colon, message = asset.partition(": ")
-    return f"{names[head]}{colon}{message}" if head in names else asset
+    """The name of an asset; its id if no name is known."""
+    return names.get(asset, asset)
+
+
+def parked_example(names: Mapping[str, str], row: Mapping[str, Any]) -> str:
+    """The example of a cause with the name of its asset in place of the id, which a report of an earlier release does
+    not have apart."""
+    asset, example = row["asset"], str(row["example"])
+    return f"{names[asset]}{example[len(asset) :]}" if asset in names else example
 
 
 def with_ids(names: Mapping[str, str]) -> dict[str, str]:

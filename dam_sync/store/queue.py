@@ -12,6 +12,7 @@ from sqlalchemy import (
     Integer,
     Row,
     Update,
+    and_,
     bindparam,
     case,
     delete,
@@ -337,12 +338,13 @@ class WorkQueue(Repository):
 
     async def parked_causes(self) -> list[CauseRow]:
         """Why assets are parked, most frequent first."""
-        group = (WORK.c.cause, WORK.c.operation, WORK.c.hint)
-        many = func.count().label("many")
-        chosen = (
-            select(*group, many, func.min(WORK.c.asset + ": " + WORK.c.message)).where(text(PARKED)).group_by(*group)
-        )
-        chosen = chosen.order_by(many.desc(), WORK.c.cause)
+        names = ("cause", "operation", "hint")
+        columns = [WORK.c[name] for name in names]
+        many, first = func.count().label("many"), func.min(WORK.c.asset).label("asset")
+        group = select(*columns, many, first).where(text(PARKED)).group_by(*columns).subquery()
+        same = and_(*(WORK.c[name] == group.c[name] for name in (*names, "asset")))
+        chosen = select(*group.c, func.min(WORK.c.message)).join(WORK, same).where(text(PARKED)).group_by(*group.c)
+        chosen = chosen.order_by(group.c.many.desc(), group.c.cause)
         return await self._read(lambda c: [CauseRow(park_cause(row[0]), *row[1:]) for row in c.execute(chosen)])
 
     async def left_out(self, run: int) -> dict[str, int]:

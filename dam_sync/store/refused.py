@@ -32,13 +32,17 @@ class RefusedRepository(Repository):
 
     async def refused_causes(self) -> list[CauseRow]:
         """Why memberships and relations are refused."""
-        rows = _rows().subquery()
-        example = func.min(rows.c.asset + ": " + rows.c.message)
-        chosen = select(rows.c.cause, func.count(), example).group_by(rows.c.cause).order_by(rows.c.cause)
+        rows, again = _rows().subquery(), _rows().subquery()
+        first = func.min(rows.c.asset).label("asset")
+        group = select(rows.c.cause, func.count().label("many"), first).group_by(rows.c.cause).subquery()
+        chosen = select(*group.c, func.min(again.c.message)).join(
+            again, (again.c.cause == group.c.cause) & (again.c.asset == group.c.asset)
+        )
+        chosen = chosen.group_by(*group.c).order_by(group.c.cause)
 
         def job(c: Connection) -> list[CauseRow]:
-            found = ((_REASONS[cause], int(many), text) for cause, many, text in c.execute(chosen))
-            return [CauseRow(cause, "", cause.to_do, many, text) for cause, many, text in found]
+            found = ((_REASONS[cause], int(many), asset, message) for cause, many, asset, message in c.execute(chosen))
+            return [CauseRow(cause, "", cause.to_do, many, asset, message) for cause, many, asset, message in found]
 
         return await self._read(job)
 

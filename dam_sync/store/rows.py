@@ -204,14 +204,20 @@ class ParkedRow:
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """Parked assets, or refused memberships or relations, of one cause, call and hint. example: one of them with its
-    message."""
+    """Parked assets, or refused memberships or relations, of one cause, call and hint. asset, message: of the first of
+    them, by its id at the source."""
 
     cause: ParkCause
     operation: str
     hint: str
     count: int
-    example: str
+    asset: str
+    message: str
+
+    @property
+    def example(self) -> str:
+        """The asset with its message, to be read."""
+        return f"{self.asset}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)

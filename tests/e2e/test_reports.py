@@ -165,7 +165,7 @@ def test_examples_have_the_name_of_the_asset_and_its_id_where_it_is_asked_for(jo
     planned = job.ran("plan", "--json", "--no-progress", "-o", str(page), code=0).data
     names = {row["id"]: row["filename"] for row in job.pair.source.assets}
     shown = {asset for loss in planned["losses"] for asset, _ in loss["examples"]}
-    parked = planned["parked"][0]["example"].partition(": ")[0]
+    parked = planned["parked"][0]["asset"]
     assert {asset: planned["names"][asset] for asset in shown | {parked}} == {
         asset: names[asset] for asset in shown | {parked}
     }

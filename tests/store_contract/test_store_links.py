@@ -270,9 +270,9 @@ async def test_what_the_target_refuses_is_reported_and_waits_no_more(store: SqlS
     told = [(row.asset, row.cause, row.message) for row in await store.refused(limit=9)]
     assert told == [("a", "membership refused", "no room"), ("a", "relation refused", "a circle")]
     assert await store.refused(limit=9, offset=1) == (await store.refused(limit=9))[1:]
-    assert [(row.cause, row.count, row.example) for row in await store.refused_causes()] == [
-        ("membership refused", 1, "a: no room"),
-        ("relation refused", 1, "a: a circle"),
+    assert [(row.cause, row.count, row.asset, row.message) for row in await store.refused_causes()] == [
+        ("membership refused", 1, "a", "no room"),
+        ("relation refused", 1, "a", "a circle"),
     ]
     await store.retry_refused()
     assert await store.refused_causes() == []

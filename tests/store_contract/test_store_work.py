@@ -124,6 +124,16 @@ async def test_a_later_run_leaves_the_counts_of_a_closed_one(store: SqlStore) ->
     assert set((await store.actions(["a", "b"])).values()) == {"updated"}
 
 
+async def test_the_example_of_a_cause_is_one_asset_with_its_own_message(store: SqlStore) -> None:
+    """Ids at the source may have a colon, and characters that come before it."""
+    run = await listed(store, "a!", "a: b", "a")
+    for work in await store.claim(run, 9, LEASE):
+        message = {"a": "z: last", "a!": "m", "a: b": "k"}[work.asset]
+        await store.complete(work, Outcome("parked", cause=ParkReason.GONE, message=message, hint="h", operation="o"))
+    (found,) = await store.parked_causes()
+    assert (found.count, found.asset, found.message, found.example) == (3, "a", "z: last", "a: z: last")
+
+
 async def test_causes_come_with_their_numbers_and_losses_survive(store: SqlStore) -> None:
     run = await listed(store, *"abcd")
     for work in await store.claim(run, 9, LEASE):
@@ -132,8 +142,8 @@ async def test_causes_come_with_their_numbers_and_losses_survive(store: SqlStore
             work, Outcome("parked", cause=cause, message="m", hint="h", operation="o", losses=[{"p": 1}])
         )
     assert await store.parked_causes() == [
-        CauseRow(OtherCause("long"), "o", "h", 3, "a: m"),
-        CauseRow(ParkReason.GONE, "o", "h", 1, "d: m"),
+        CauseRow(OtherCause("long"), "o", "h", 3, "a", "m"),
+        CauseRow(ParkReason.GONE, "o", "h", 1, "d", "m"),
     ]
     assert [row.asset for row in await store.parked(limit=9, cause=ParkReason.GONE)] == ["d"]
     assert [row.asset for row in await store.parked(limit=2, offset=1)] == ["b", "c"]

@@ -24,7 +24,7 @@ def _examples(report: Report) -> Iterator[str]:
     rows: list[dict[str, Any]] = [*report.exposure, *report.conflicts]
     for row in rows:
         yield from row["examples"]
-    yield from (str(row["example"]).partition(": ")[0] for row in report.parked)
+    yield from (str(row["asset"]) for row in report.parked)
     yield from (str(row["asset"]) for row in report.gone)
     groups: Any = (report.verdict or {}).get("groups", ())
     for group in groups:

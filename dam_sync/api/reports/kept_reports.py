@@ -53,7 +53,7 @@ def without_values(report: dict[str, Json]) -> dict[str, Json]:
     kept = {**report, "names": {}, "mapping": [{**line, "samples": []} for line in report["mapping"]]}
     kept["losses"] = [{**loss, "examples": [(asset, "") for asset, _ in loss["examples"]]} for loss in report["losses"]]
     kept["omissions"] = [{**omission, "samples": []} for omission in report["omissions"]]
-    kept["parked"] = [{**row, "example": str(row["example"]).partition(": ")[0]} for row in report["parked"]]
+    kept["parked"] = [{**row, "example": row["asset"]} for row in report["parked"]]
     verdict = report["verdict"]
     if verdict is not None:
         kept["verdict"] = {

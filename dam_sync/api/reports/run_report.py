@@ -140,7 +140,8 @@ async def _parked(opened: ConnectedJob, store: SqlStore) -> list[dict[str, Json]
             "operation": row.operation,
             "hint": redact(row.hint),
             "count": row.count,
-            "example": redact(row.example),
+            "asset": row.asset,
+            "example": f"{row.asset}: {redact(row.message)}",
         }
         for row in await causes_of(store)
     ]

@@ -59,7 +59,15 @@ def large_report(assets: int) -> dict[str, Any]:
         for n in range(min(assets, 5000))
     ]
     made["parked"] = [
-        {"cause": "InvalidValue", "text": WORDS, "operation": "POST /a", "hint": WORDS, "count": n, "example": WORDS}
+        {
+            "cause": "InvalidValue",
+            "text": WORDS,
+            "operation": "POST /a",
+            "hint": WORDS,
+            "count": n,
+            "example": WORDS,
+            "asset": "1",
+        }
         for n in range(min(assets, 5000))
     ]
     return made

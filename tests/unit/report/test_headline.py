@@ -113,7 +113,7 @@ def test_what_is_held_back_did_not_become_visible(fate: str, said: str, level: s
 
 
 def parked(cause: str, text: str, count: int) -> dict[str, Any]:
-    return {"cause": cause, "text": text, "operation": "", "hint": "", "count": count, "example": "1: x"}
+    return {"cause": cause, "text": text, "operation": "", "hint": "", "count": count, "asset": "1", "example": "1: x"}
 
 
 def test_each_cause_of_parking_is_one_sentence_and_no_two_are_equal() -> None:

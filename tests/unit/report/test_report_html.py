@@ -213,7 +213,7 @@ def test_the_bars_of_the_page_are_printed() -> None:
 def test_why_an_asset_is_parked_comes_before_the_name_of_the_cause() -> None:
     text = "technique is longer than 40 characters, and the mapping says `on_cut: park`"
     row = {"cause": "mapping fields.technique: truncate", "text": text, "operation": "mapping", "hint": "", "count": 15}
-    page = render_html(signed(parked=[{**row, "example": "7: x"}]))
+    page = render_html(signed(parked=[{**row, "asset": "7", "example": "7: x"}]))
     assert "technique is longer than 40 characters, and the mapping says <code>on_cut: park</code>" in page
     old = {key: value for key, value in row.items() if key != "text"}
-    assert "technique is longer than" in render_html(signed(parked=[{**old, "example": "7: x"}]))
+    assert "technique is longer than" in render_html(signed(parked=[{**old, "asset": "7", "example": "7: x"}]))

@@ -161,4 +161,4 @@ def test_what_the_mapping_leaves_out_is_shown_with_fill_rate_and_values() -> Non
 def test_why_assets_are_parked_is_shown_beside_the_cause() -> None:
     row = {"cause": "mapping fields.technique: too long", "operation": "mapping", "hint": "h", "count": 15}
     for text, said in (("technique is longer than 40 characters",) * 2, ("", "technique is longer than the target")):
-        assert said in printed(large_report(1) | {"parked": [{**row, "text": text, "example": "7: x"}]})
+        assert said in printed(large_report(1) | {"parked": [{**row, "text": text, "asset": "7", "example": "7: x"}]})

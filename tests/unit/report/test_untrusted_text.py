@@ -55,7 +55,7 @@ def harmless(text: str) -> bool:
 
 def report(**changes: Any) -> dict[str, Any]:
     side = {"kind": "x", "tenant": HOSTILE, "calls": {HOSTILE: 1}}
-    parked = {"cause": HOSTILE, "operation": HOSTILE, "count": 1, "example": HOSTILE, "hint": HOSTILE}
+    parked = {"cause": HOSTILE, "operation": HOSTILE, "count": 1, "example": HOSTILE, "asset": HOSTILE, "hint": HOSTILE}
     return {
         "kind": "run",
         "job": HOSTILE,
