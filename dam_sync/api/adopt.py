@@ -24,6 +24,7 @@ from dam_sync.engine.guards.lost_state import known_marks, target_now
 from dam_sync.engine.guards.preflight import refuse_before_run
 from dam_sync.engine.run.adopt import KEPT, KEPT_OPEN, Decisions, MatchOptions, MatchSummary, match_all
 from dam_sync.engine.run.execute import under_lease
+from dam_sync.model.adoption import AdoptionCount, links_key
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ConfigError
 from dam_sync.model.run_options import RunOptions
@@ -165,13 +166,13 @@ def _refuse_decisions(decisions: Mapping[str, str], candidates: Candidates, path
 
 
 def _describe(report: Report, adopted: MatchSummary, job: JobConfig, asked: Adoption) -> None:
-    verb = "would be linked" if asked.dry_run else "linked"
-    report.counts = {f"{verb} by {how}": number for how, number in adopted.certain.items()}
-    report.counts |= {"linked before": adopted.linked_before, "ambiguous": adopted.ambiguous}
+    report.counts = {links_key(by, dry_run=asked.dry_run): number for by, number in adopted.certain.items()}
+    counted = {AdoptionCount.LINKED_BEFORE: adopted.linked_before, AdoptionCount.AMBIGUOUS: adopted.ambiguous}
+    report.counts |= {str(name): number for name, number in counted.items()}
     report.counts |= {f"without a link: {reason}": number for reason, number in adopted.unmatched.items()}
     report.notes.extend(sentences.about_adopted(adopted.differing, adopted.ambiguous))
     report.notes.extend(sentences.about_originals(adopted.originals.get(KEPT, 0), adopted.originals.get(KEPT_OPEN, 0)))
-    report.counts |= {"held back": adopted.held} if adopted.held else {}
+    report.counts |= {str(AdoptionCount.HELD_BACK): adopted.held} if adopted.held else {}
     report.notes.extend(sentences.about_held(adopted.held))
     report.notes.extend(sentences.about_shown(adopted.to_hide, adopted.to_limit, adopted.accepted))
     report.notes.extend(sentences.about_uncompared(adopted.uncompared))

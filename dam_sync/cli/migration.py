@@ -13,6 +13,7 @@ import typer
 from dam_sync.cli import completion
 from dam_sync.cli.command import command, execute
 from dam_sync.cli.options import ACCEPT, BOUNDS, FOLLOW, HTML, PLAN, RUN, WAVE, WAVE_ALONE, WORKERS, Ids, JobFile
+from dam_sync.model.adoption import AdoptionCount
 from dam_sync.model.errors import StopRequested
 from dam_sync.report.next_step import after_adoption, after_check, after_open_rollback, after_plan, after_report
 from dam_sync.report.output import Output
@@ -193,6 +194,6 @@ def adopt(
         ways = f"{field} {'--by-file' if by_file else ''}".strip()
         files = {"listed": csv_file, "decided": decisions}
         output.next(*after_adoption(str(job), report.counts, ways=ways, dry_run=dry_run, **files))
-        return 4 if report.counts.get("ambiguous") or report.counts.get("held back") else 0
+        return 4 if any(map(report.counts.get, (AdoptionCount.AMBIGUOUS, AdoptionCount.HELD_BACK))) else 0
 
     execute(output, act, writes=True, recorded="" if dry_run else f"status {shlex.quote(str(job))}")

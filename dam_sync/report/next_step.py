@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dam_sync.model.adoption import AdoptionCount, links_found
 from dam_sync.model.parking import ParkReason, park_cause
 
 SAFETY_STOP = 6  # exit code
@@ -56,11 +57,11 @@ def after_adoption(
 ) -> list[str]:
     """Decide what is ambiguous, save the links that a dry run found, or plan. ways: the options by which assets were
     matched, which the next adoption needs as well; listed: where the ambiguous ones are; decided: decisions read."""
-    if counts.get("ambiguous") and listed is None:
+    ambiguous = counts.get(AdoptionCount.AMBIGUOUS)
+    if ambiguous and listed is None:
         return [_line("adopt", job, f"{ways} --csv ambiguous.csv".strip())]
-    found = any(number for name, number in counts.items() if name.startswith("would be linked"))
-    file = listed if counts.get("ambiguous") else decided
-    if counts.get("ambiguous") or (dry_run and found):
+    file = listed if ambiguous else decided
+    if ambiguous or (dry_run and links_found(counts, dry_run=True)):
         read = f"--decisions {shlex.quote(str(file))}" if file else ""
         return [_line("adopt", job, f"{ways} {read}".strip())]
     return [_line("plan", job)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dam_sync.model.adoption import MatchedBy
 from dam_sync.model.asset import Asset
 from dam_sync.model.codec import asset_from_json, asset_to_json
 from dam_sync.store.base import from_text, to_text
@@ -30,12 +31,12 @@ _BY = {"marker": "marker = ?", "key": "key = ?", "file": "name = ? AND size = ?"
 
 @dataclass(frozen=True, slots=True)
 class CandidateMatch:
-    """One source asset and the target asset it may be. how: marker, marker of the other direction, field, file or
-    decision; differs: paths at which the target asset differs from what a run would write."""
+    """One source asset and the target asset it may be. differs: paths at which the target asset differs from what a run
+    would write."""
 
     source: str
     target: str
-    how: str
+    how: MatchedBy
     certain: bool
     reason: str = ""
     filename: str = ""
@@ -110,7 +111,7 @@ class Candidates(ScratchDatabase):
         chosen = f"SELECT * FROM matched WHERE {which} ORDER BY source, target"
         for source, target, how, sure, reason, filename, differs in self._db.execute(chosen, (value,)):
             paths = tuple(from_text(differs))
-            yield CandidateMatch(source, target, how, bool(sure), reason, filename, paths)
+            yield CandidateMatch(source, target, MatchedBy(how), bool(sure), reason, filename, paths)
 
     def mark_linked(self, targets: Iterable[str]) -> None:
         """These target assets have a link from before; safe to repeat."""
@@ -131,7 +132,7 @@ class Candidates(ScratchDatabase):
         (number,) = self._db.execute(f"SELECT count(*) {_UNCLAIMED}", ("",)).fetchone()
         return int(number)
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[MatchedBy, int]:
         """Certain matches by how they were found."""
         rows = self._db.execute("SELECT how, count(*) FROM matched WHERE certain GROUP BY how ORDER BY how")
-        return {str(how): int(number) for how, number in rows}
+        return {MatchedBy(how): int(number) for how, number in rows}

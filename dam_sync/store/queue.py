@@ -345,7 +345,8 @@ class WorkQueue(Repository):
         same = and_(*(WORK.c[name] == group.c[name] for name in (*names, "asset")))
         chosen = select(*group.c, func.min(WORK.c.message)).join(WORK, same).where(text(PARKED)).group_by(*group.c)
         chosen = chosen.order_by(group.c.many.desc(), group.c.cause)
-        return await self._read(lambda c: [CauseRow(park_cause(row[0]), *row[1:]) for row in c.execute(chosen)])
+        rows = await self._read(lambda c: c.execute(chosen).all())
+        return [CauseRow(park_cause(cause), *rest) for cause, *rest in map(tuple, rows)]
 
     async def left_out(self, run: int) -> dict[str, int]:
         """Assets of this run that were not selected, by the condition that left them out, most frequent first."""

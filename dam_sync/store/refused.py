@@ -35,14 +35,17 @@ class RefusedRepository(Repository):
         rows, again = _rows().subquery(), _rows().subquery()
         first = func.min(rows.c.asset).label("asset")
         group = select(rows.c.cause, func.count().label("many"), first).group_by(rows.c.cause).subquery()
-        chosen = select(*group.c, func.min(again.c.message)).join(
+        chosen = select(*group.c, func.min(again.c.message).label("message")).join(
             again, (again.c.cause == group.c.cause) & (again.c.asset == group.c.asset)
         )
         chosen = chosen.group_by(*group.c).order_by(group.c.cause)
 
         def job(c: Connection) -> list[CauseRow]:
-            found = ((_REASONS[cause], int(many), asset, message) for cause, many, asset, message in c.execute(chosen))
-            return [CauseRow(cause, "", cause.to_do, many, asset, message) for cause, many, asset, message in found]
+            return [
+                CauseRow(cause, "", cause.to_do, int(row.many), row.asset, row.message)
+                for row in c.execute(chosen)
+                for cause in (_REASONS[row.cause],)
+            ]
 
         return await self._read(job)
 

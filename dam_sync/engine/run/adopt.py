@@ -47,6 +47,7 @@ from dam_sync.engine.run.pipeline import Pipeline
 from dam_sync.engine.run.worker import Worker
 from dam_sync.engine.write.filenames import FilenameAllocator, names_beside
 from dam_sync.mapping.compile import marker_value
+from dam_sync.model.adoption import MatchedBy
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, digest_of
 from dam_sync.model.canonical import canonical
 from dam_sync.model.codec import draft_to_json, fingerprint
@@ -62,7 +63,6 @@ from dam_sync.store.rows import Work
 AT_ONCE = 500  # target assets whose links are looked up together
 TO_HIDE, TO_LIMIT = f"{EXPOSURE}: to be hidden", f"{EXPOSURE}: to be limited"
 """Among the paths that differ: more people see the asset than the job says."""
-WAY_BACK = "marker of the other direction"
 KEPT, KEPT_OPEN = "kept", "kept open"
 SEVERAL, NO_DIGEST = "several target assets match", "name and size agree, no digest to compare"
 
@@ -98,7 +98,7 @@ class MatchSummary:
     linked_targets: assets of the source and marked ones of the target that have a link from before; unclaimed: target
     assets with our marker that have no link and that no source asset matches."""
 
-    certain: Mapping[str, int]
+    certain: Mapping[MatchedBy, int]
     differing: int
     to_hide: int
     to_limit: int
@@ -307,22 +307,22 @@ class MatchingWorker(Worker):
     def _decided(self, asset: Asset) -> list[CandidateMatch]:
         target = self.ways.decisions.links.get(asset.id)
         found = self.candidates.by_id(target) if target else None
-        return [CandidateMatch(asset.id, found.id, "decision", True)] if found is not None else []
+        return [CandidateMatch(asset.id, found.id, MatchedBy.DECISION, True)] if found is not None else []
 
     def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
         marker = marker_value(self.context.source_account.tenant, asset.id)
-        return self._each(asset, "marker", self.candidates.by_marker(marker))
+        return self._each(asset, MatchedBy.MARKER, self.candidates.by_marker(marker))
 
     def _by_way_back(self, asset: Asset) -> list[CandidateMatch]:
         for mark in marks_of(asset):
             found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
             known = mark.origin in origins_of(self.context.target_account)
             if found is not None and (known or may_be_copy(asset, found)):
-                return self._each(asset, WAY_BACK, [found])
+                return self._each(asset, MatchedBy.WAY_BACK, [found])
         return []
 
     def _by_field(self, asset: Asset) -> list[CandidateMatch]:
-        return self._each(asset, "field", self.candidates.by_key(asset.id) if self.ways.id_field else [])
+        return self._each(asset, MatchedBy.FIELD, self.candidates.by_key(asset.id) if self.ways.id_field else [])
 
     def _by_file(self, asset: Asset) -> list[CandidateMatch]:
         file = asset.file
@@ -334,10 +334,12 @@ class MatchingWorker(Worker):
         ]
         sure = [found for found, agrees in same if agrees]
         if sure:
-            return self._each(asset, "file", sure)
-        return [CandidateMatch(asset.id, one.id, "file", False, NO_DIGEST) for one, agrees in same if agrees is None]
+            return self._each(asset, MatchedBy.FILE, sure)
+        return [
+            CandidateMatch(asset.id, one.id, MatchedBy.FILE, False, NO_DIGEST) for one, agrees in same if agrees is None
+        ]
 
-    def _each(self, asset: Asset, how: str, found: list[Asset]) -> list[CandidateMatch]:
+    def _each(self, asset: Asset, how: MatchedBy, found: list[Asset]) -> list[CandidateMatch]:
         return [CandidateMatch(asset.id, one.id, how, True) for one in found]
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:

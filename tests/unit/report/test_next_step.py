@@ -115,4 +115,5 @@ def test_an_adoption_goes_on_in_the_way_in_which_it_began() -> None:
         "adopt job.yaml --by-file --decisions 'my matches.csv'"
     ]
     assert adopted(dry_run=True, ambiguous=0) == ["plan job.yaml"], "nothing would be linked"
+    assert adopted(dry_run=True, would_be_linked_in_vain=3) == ["plan job.yaml"], "these are no links"
     assert adopted(linked_by_file=3) == ["plan job.yaml"]
