@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Set
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.cluster.messages import LongestWait
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import DamSyncError
@@ -29,7 +29,7 @@ class WorkerWaits:
     async def keep(self, addresses: Callable[[], Set[str]]) -> None:
         """Until cancelled. addresses: of the workers that take part, or are about to."""
         try:
-            async with asyncio.TaskGroup() as group:
+            async with TaskGroup() as group:
                 while True:
                     await self._clock.sleep(ASK_SECONDS)
                     known, now = addresses(), self._clock.monotonic()
@@ -38,7 +38,7 @@ class WorkerWaits:
                             self._end(address)
                     for address in known - self._asked.keys():
                         self._asked[address] = now
-                        group.create_task(self._look(address))
+                        group.start(self._look, address)
         finally:
             for address in list(self._shown):
                 self._end(address)

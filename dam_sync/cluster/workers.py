@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 from distributed import Client, KilledWorker
 
+from dam_sync.aio.task_group import TaskGroup
 from dam_sync.cluster import tasks
 from dam_sync.cluster.cancellation import is_cancelled
 from dam_sync.cluster.dask_client import workers_at
@@ -115,9 +116,9 @@ class DaskWorkers:
         """Notice lost workers, let others take part in their place, and show what they wait for, until cancelled."""
         waits = WorkerWaits(self._clock, self._longest_wait)
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(waits.keep(lambda: self._members.keys() | self._joiners))
-                group.create_task(self._look_after())
+            async with TaskGroup() as group:
+                group.start(waits.keep, lambda: self._members.keys() | self._joiners)
+                group.start(self._look_after)
         finally:
             self._end_alone()
 

@@ -21,7 +21,7 @@ MAY = {
     "mapping": {"mapping", "config", "model"},  # its documents are files that people write, as job files are
     "report": {"report", "model"},
     "engine": {"engine", "mapping", "store", "transfer", "aio", "model"},
-    "cluster": {"cluster", "engine", "store", "model"},
+    "cluster": {"cluster", "engine", "store", "aio", "model"},
     "services": {"services", "http", "crawl", "transfer", "aio", "config", "model"},  # config.options only, see below
     "emulators": {"emulators"},
     "api": {
