@@ -140,9 +140,9 @@ class AssetUndoer:
 
     async def planned(self, written: WrittenAsset) -> Undo:
         """What would undo it, by the state alone."""
-        link = await self.link_of(written)
-        undo = undo_of(written, link, self.context.target.capabilities)
-        return undo if link is None else self._closed(undo, link, await self._intents(written), {})
+        link, meant = await self.link_of(written), await self._intents(written)
+        undo = undo_of(written, link, self.context.target.capabilities, meant)
+        return undo if link is None else self._closed(undo, link, meant, {})
 
     def _closed(
         self,
@@ -220,7 +220,7 @@ class AssetUndoer:
         if undo.restore and not await self._restored(undo, link):
             return UndoneAsset(KEPT, (PURGED,))
         if undo.restore and self.context.dry and await self._is_trashed(written):
-            return await self._foretold(undo, link)
+            return await self._foretold(undo, link, meant)
         actual = await self._living(written)
         if actual is None:
             return UndoneAsset(KEPT, self._absent(undo))
@@ -293,9 +293,9 @@ class AssetUndoer:
         except NotFound:
             return False
 
-    async def _foretold(self, undo: Undo, link: LinkRow) -> UndoneAsset:
+    async def _foretold(self, undo: Undo, link: LinkRow, meant: Sequence[Json]) -> UndoneAsset:
         """What a dry run says of an asset in the trash, which cannot be compared before it is taken out."""
-        undo = self._closed(undo, link, (), {})
+        undo = self._closed(undo, link, meant, {})
         await self._settle(undo, LINKED, link_before(undo, link, self._uploaded_before(undo)))
         return UndoneAsset(RESTORED, undo.obstacles, undo.shows)
 

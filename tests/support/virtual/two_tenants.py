@@ -12,12 +12,12 @@ from ruamel.yaml import YAML
 
 from dam_sync.api.emulation.sandbox import write_job
 from dam_sync.api.jobs import plan_job, run_job, verify_job
-from dam_sync.emulators import profile_of
 from dam_sync.model.asset import AssetId
 from dam_sync.model.service import Service
 from dam_sync.model.values import Term
 from dam_sync.report.report import Report
 from tests.support.jobs.any_pair import asked_of
+from tests.support.services.profiles import FOLDER, profile_of
 from tests.support.virtual.moves import served, sides_of, suggested
 from tests.support.virtual.state_location import ask, job_in, state_for
 from tests.support.virtual.target_edits import Change, Edit, Hand, library, receiving
@@ -189,10 +189,10 @@ class TwoTenants:
 
 
 @contextmanager
-def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iterator[TwoTenants]:
-    """A library with an asset for each edit and some more, moved between two services of one kind, and verified to be
-    clean."""
-    with moved(folder, (kind, kind), library(len(edits) + SPARE), **policy) as made:
+def scene(folder: Path, kind: str, edits: Sequence[Edit], into: str = "", **policy: Any) -> Iterator[TwoTenants]:
+    """A library with an asset for each edit and some more, moved between two services of one kind, or `into` one of
+    another kind, and verified to be clean."""
+    with moved(folder, (kind, into or kind), library(len(edits) + SPARE), **policy) as made:
         made.edits = edits
         yield made
 
@@ -200,7 +200,8 @@ def scene(folder: Path, kind: str, edits: Sequence[Edit], **policy: Any) -> Iter
 @contextmanager
 def moved(folder: Path, kinds: tuple[str, str], rows: Sequence[Any], **policy: Any) -> Iterator[TwoTenants]:
     """A library moved from a service of one kind to one of the other, and verified to be clean."""
-    libraries, asked = (rows, receiving()), (asked_of(kinds[0]), profile_of(kinds[1]).parted)
+    libraries = rows, [] if kinds[1] == FOLDER else receiving()
+    asked = None if FOLDER in kinds else (asked_of(kinds[0]), profile_of(kinds[1]).parted)
     with Universe(1) as universe:
         source, target = served(universe, folder, kinds, libraries)
         job = job_in(folder)
