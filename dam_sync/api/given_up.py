@@ -9,8 +9,8 @@ from dam_sync.api.atomic_io import scratch_dir
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
-from dam_sync.engine.names.restore import NameRestorer
 from dam_sync.engine.rollback.asset import AssetUndoer
+from dam_sync.engine.rollback.rollback import Rollback
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure import ExposureRule
@@ -25,14 +25,15 @@ SHOWN = "the rollback of run {} had begun to show asset {} to more people again,
 async def settle_given_up(context: RunContext) -> None:
     """An asset whose earlier values a rollback had begun to return gets all of them, and is read again: the state would
     have those of the run that was to be undone, and the run nothing to write. One that it moved to the trash has no
-    link any more. Names that it had begun to give back are given back. Safe to repeat."""
-    for run, targets in (await context.store.begun_undos()).items():
+    link any more. Relations and names that it had begun to give back are given back. Safe to repeat."""
+    begun = await context.store.begun_undos()
+    for run, targets in begun.items():
         async with listed_writes(context.store, run) as listed:
             await _return_begun(context, listed, targets)
     await settle_begun_removals(context)
-    for run in await context.store.begun_renames():
+    for run in begun:
         async with listed_writes(context.store, run) as listed:
-            await NameRestorer(context, listed).complete_begun()
+            await Rollback(context, listed, whole=False).complete_begun()
 
 
 async def _return_begun(context: RunContext, listed: UndoList, targets: frozenset[str]) -> None:
@@ -78,7 +79,7 @@ async def _add_begun(store: SqlStore, listed: UndoList) -> None:
 
 
 async def _add_open(store: SqlStore, listed: UndoList) -> None:
-    """Memberships and relations that the run was about to change."""
+    """Memberships, relations and names that the run was about to change."""
     for each in await store.open_memberships(listed.run):
         listed.add_open_members(each.container, each.added, each.removed)
     for number, name in enumerate(await store.open_relations(listed.run), 1):
@@ -89,3 +90,5 @@ async def _add_open(store: SqlStore, listed: UndoList) -> None:
             sides = [None, end] if journal_names.kind_of(name) == "relate" else [end, None]
             target = links[AssetId(owner)].target
             listed.add_open_relation(LedgerRow(-number, listed.run, name, "", target, None, "", {"relation": sides}))
+    for number, one in enumerate(await store.open_renames(listed.run), 1):
+        listed.add_open_rename(LedgerRow(-number, listed.run, one.name, "", one.target, None, "", one.changes))

@@ -207,6 +207,16 @@ def placing(name: str) -> str:
     return silent(f"placing {name}")
 
 
+def renaming(name: str) -> str:
+    """What a rename of this name changes: which term or container, and from what to what."""
+    return silent(f"renaming {name}")
+
+
+def renamed_by(name: str) -> str:
+    """The inverse of `renaming`: the name of the rename."""
+    return name.removeprefix(renaming(""))
+
+
 def update(number: int) -> str:
     """An update to the draft of this number among those of the asset."""
     return f"update:{number}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.ledger import LedgerRow
 
-UNRECORDED = 0  # the number of what the ledger does not have; those of relations are below
+UNRECORDED = 0  # the number of what the ledger does not have; those of relations and of names are below
 
 
 @dataclass(frozen=True, slots=True)

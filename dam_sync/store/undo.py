@@ -28,6 +28,7 @@ from dam_sync.store.tables import CONTAINER, JOURNAL, LINK, PLACEMENT, RELATION,
 
 UNLINKED, LINKED, IN_TRASH = "unlinked", "linked", "trashed"
 _OF_ROLLBACKS = JOURNAL.c.scope.between(UNDO_SCOPE, f"{UNDO_SCOPE}:")  # uses the index; digits are below a colon
+_OF_RUNS = JOURNAL.c.scope.between(RUN_SCOPE, f"{RUN_SCOPE[:-1]};")  # a semicolon is right behind a colon
 _AFTER_ASSETS = f"{ASSET_SCOPE[:-1]};"  # a semicolon is right behind a colon
 _REMOVING = (journal_names.REMOVE, journal_names.undo(journal_names.CREATE))
 _USERS = 20  # assets that are read again because of one name; the first may have left the source, or have it no more
@@ -87,6 +88,16 @@ class BegunRemoval:
     target: str
 
 
+@dataclass(frozen=True, slots=True)
+class OpenRename:
+    """A term or container that was about to get another name. name: that of the write; target, changes: as the ledger
+    would have them."""
+
+    name: str
+    target: str
+    changes: dict[str, Any]
+
+
 class UndoRepository(Repository):
     """Rollbacks."""
 
@@ -119,12 +130,9 @@ class UndoRepository(Repository):
             .order_by(JOURNAL.c.scope)
             .limit(at_most)
         )
-        began = select(RUN.c.id, RUN.c.started_at).where(RUN.c.id >= run, RUN.c.command.not_like(f"{ROLLBACK}%"))
 
         def job(c: Connection) -> list[UnfinishedAsset]:
-            starts = {row.id: row.started_at for row in c.execute(began.order_by(RUN.c.id))}
-            start = starts.pop(run, "")
-            end = next(iter(starts.values()), None)
+            start, end = _time_of(c, run)
             return [
                 UnfinishedAsset(
                     AssetId(source),
@@ -150,11 +158,22 @@ class UndoRepository(Repository):
         chosen = select(JOURNAL.c.name).where(*mine).order_by(JOURNAL.c.name)
         return await self._read(lambda c: list(c.execute(chosen).scalars()))
 
+    async def open_renames(self, run: int) -> list[OpenRename]:
+        """Terms and containers that this run was about to rename when it was interrupted, the last one first."""
+        return await self._read(lambda c: [each for _, each in _open_renames(c, run)])
+
     async def forget_open_writes(self, run: int) -> None:
-        """What this run was about to change of memberships and relations is undone. Safe to repeat."""
+        """What this run was about to change of memberships, relations and names is undone. Safe to repeat."""
         scopes = [f"{RUN_SCOPE}{kind}{run}" for kind in (PLACES, RELATES)]
         gone = delete(JOURNAL).where(JOURNAL.c.scope.in_(scopes))
-        await self._write(lambda c: recount_rows(c, lambda: c.execute(gone) and None))
+
+        def job(c: Connection) -> None:
+            c.execute(gone)
+            for scope, each in _open_renames(c, run):
+                both = JOURNAL.c.name.in_([each.name, journal_names.renaming(each.name)])
+                c.execute(delete(JOURNAL).where(JOURNAL.c.scope == scope, both))
+
+        await self._write(lambda c: recount_rows(c, lambda: job(c)))
 
     async def undone(self, run: int, row: Undone) -> None:
         """Commit what was undone of an asset of this run; safe to repeat."""
@@ -178,9 +197,9 @@ class UndoRepository(Repository):
 
         await self._write(job)
 
-    async def relation_undone(self, owner: str, kind: str, other: str, *, added: bool) -> None:
+    async def relation_undone(self, owner: str, kind: str, other: str, *, added: bool, again: bool) -> None:
         """A relation that a run added is gone again, or one that it removed is there: the link of its owner says so.
-        Safe to repeat."""
+        again: the next run reads the owner. Safe to repeat."""
 
         def job(c: Connection) -> None:
             row = c.execute(select(LINK.c.relations).where(LINK.c.source == owner)).first()
@@ -190,6 +209,8 @@ class UndoRepository(Repository):
             pairs += [] if added else [[kind, other]]
             values = {"relations": to_text(sorted(pairs)), "source_revision": "", "source_fingerprint": ""}
             c.execute(update(LINK).where(LINK.c.source == owner).values(values))
+            if again:
+                _read_again(c, owner, self._database.run)
 
         await self._write(job)
 
@@ -221,30 +242,44 @@ class UndoRepository(Repository):
         return await self._read(job)
 
     async def begun_undos(self) -> dict[int, frozenset[str]]:
-        """Ids at the target of assets that a rollback had begun to undo and did not complete, by the run to be
-        undone."""
+        """Ids at the target of assets that a rollback had begun to undo and did not complete, by the run to be undone;
+        also of runs of which it had begun to undo nothing but relations, memberships or names."""
 
         def job(c: Connection) -> dict[int, frozenset[str]]:
             found: dict[int, set[str]] = {}
             for scope in c.execute(select(JOURNAL.c.scope).where(_OF_ROLLBACKS).distinct()).scalars():
                 run, _, target = scope.removeprefix(UNDO_SCOPE).partition(":")
-                if target:  # otherwise that of the whole rollback
-                    found.setdefault(int(run), set()).add(target)
-            return {run: frozenset(targets) for run, targets in found.items()}
+                found.setdefault(int(run), set()).update([target] if target else [])
+            return {run: frozenset(targets) for run, targets in sorted(found.items())}
 
         return await self._read(job)
-
-    async def begun_renames(self) -> list[int]:
-        """Runs of which a rollback began to give back the names of terms or containers, and was not completed."""
-        renames = JOURNAL.c.name.startswith(journal_names.undo("rename_"), autoescape=True)
-        chosen = select(JOURNAL.c.scope).where(_OF_ROLLBACKS, renames).distinct()
-        scopes = await self._read(lambda c: c.execute(chosen).scalars().all())
-        return sorted(int(scope.removeprefix(UNDO_SCOPE)) for scope in scopes)
 
     async def forget_undo(self, run: int, target: str) -> None:
         """What was begun to undo of this asset is not completed. Safe to repeat."""
         gone = delete(JOURNAL).where(JOURNAL.c.scope == _scope(run, target))
         await self._write(lambda c: recount_rows(c, lambda: c.execute(gone) and None))
+
+
+def _time_of(c: Connection, run: int) -> tuple[str, str | None]:
+    """When the run was started, and when the next one was that is no rollback."""
+    began = select(RUN.c.id, RUN.c.started_at).where(RUN.c.id >= run, RUN.c.command.not_like(f"{ROLLBACK}%"))
+    starts = {row.id: row.started_at for row in c.execute(began.order_by(RUN.c.id))}
+    start = starts.pop(run, "")
+    return start, next(iter(starts.values()), None)
+
+
+def _open_renames(c: Connection, run: int) -> list[tuple[str, OpenRename]]:
+    """Each with the scope of its journal."""
+    start, end = _time_of(c, run)
+    notes = JOURNAL.c.name.startswith(journal_names.renaming(""), autoescape=True)
+    chosen = select(JOURNAL).where(_OF_RUNS, notes, JOURNAL.c.at >= start)
+    found = []
+    for row in c.execute(chosen.order_by(JOURNAL.c.at.desc(), JOURNAL.c.name)).all():
+        name = journal_names.renamed_by(row.name)
+        write = select(JOURNAL.c.state).where(JOURNAL.c.scope == row.scope, JOURNAL.c.name == name)
+        if c.execute(write).scalar() == "intent" and (end is None or row.at < end):
+            found.append((row.scope, OpenRename(name, **from_text(row.result))))
+    return found
 
 
 def _scope(run: int, target: str) -> str:

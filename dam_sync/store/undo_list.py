@@ -112,6 +112,10 @@ class UndoList(ScratchDatabase):
         ends = (row.target, _relation_of(row)["target"])
         self._db.execute("INSERT OR IGNORE INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
 
+    def add_open_rename(self, row: LedgerRow) -> None:
+        """A term or container that the run was about to rename; row: see `add_open_relation`."""
+        self._db.execute("INSERT OR IGNORE INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
+
     def complete(self) -> None:
         """The whole ledger was added: leave out what was undone before, and list what stayed then."""
         for table in ("written", "later", "related", "renamed", "other"):
@@ -176,8 +180,9 @@ class UndoList(ScratchDatabase):
         return self._db.execute(chosen, (one, other, other, one)).fetchone() is not None
 
     def renames(self) -> list[LedgerRow]:
-        """Terms and containers that the run renamed, the last one first."""
-        return [_row(body) for (body,) in self._db.execute("SELECT body FROM renamed ORDER BY seq DESC")]
+        """Terms and containers that the run renamed, or was about to, the last one first."""
+        chosen = "SELECT body FROM renamed ORDER BY seq > ?, seq DESC"
+        return [_row(body) for (body,) in self._db.execute(chosen, (UNRECORDED,))]
 
     def members(self, at_most: int) -> Iterator[WrittenMembers]:
         """What the run changed in each container, so many members at a time: what was done first says what was there

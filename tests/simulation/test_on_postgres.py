@@ -1,8 +1,9 @@
 """The simulation on a state on PostgreSQL.
 
 `make test` runs this sample of it: eight crash points of two pairs of services, two schedules of faults, a process that
-is refused and one that is taken over, and twelve connections that the server ends in one move. `make sim
-STORE=postgres` runs the whole simulation so, and ends the connections at every commit of a move to each service.
+is refused and one that is taken over, killed runs that are rolled back, and twelve connections that the server ends in
+one move. `make sim STORE=postgres` runs the whole simulation so, and ends the connections at every commit of a move to
+each service.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.store.credential_store import FileCredentialStore
 from dam_sync.store.server.credentials import ServerCredentialStore
 from tests.simulation import test_adopted_visibility, test_exposure_waivers
+from tests.simulation import test_rollback_of_killed_runs as killed
 from tests.simulation.conftest import TRIED
 from tests.simulation.test_two_processes import both, taken_over
 from tests.support.pairs import EVERYTHING, KINDS
@@ -32,6 +34,7 @@ from tests.support.virtual.state_location import COPY, copy_state, on_postgres, 
 
 CRASHED = [("d_templates", "e_profiles"), ("c_brandlibrary", "b_documents")]
 POINTS, SCHEDULES = 4, range(2)
+UNDONE = 3  # crash points after which the run is rolled back
 CUT = 12  # connections that are ended in one move
 TARGETS = KINDS if EVERYTHING else KINDS[3:4]
 
@@ -82,6 +85,23 @@ def test_who_sees_an_asset_is_recorded_there_as_well(
     tmp_path: Path, check: Callable[[Path, tuple[str, str]], None]
 ) -> None:
     check(tmp_path, ("e_profiles", "b_documents"))  # the containers of this source list their members apart
+
+
+def test_a_run_that_was_killed_is_rolled_back_there_as_well(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Of what an interrupted run had begun the state alone knows."""
+    for name in ("recorded", "points", "names"):
+        (tmp_path / name).mkdir()
+    killed.test_an_update_that_was_recorded_of_an_asset_that_was_not_completed_is_undone(
+        tmp_path / "recorded", "d_templates"
+    )
+    killed.test_what_a_killed_run_may_have_left_is_undone_or_named(
+        tmp_path / "points", "e_profiles", killed.ITSELF, record_property, lambda points: points[:UNDONE]
+    )
+    killed.test_names_that_a_killed_run_gave_are_given_back(
+        tmp_path / "names", "d_templates", lambda points: points[:UNDONE]
+    )
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

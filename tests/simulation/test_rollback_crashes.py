@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError
+from dam_sync.services import discover
 from tests.simulation.conftest import TRIED
 from tests.support.pairs import EVERY, EVERYTHING, KINDS
 from tests.support.sample.cases import only_in_full
@@ -22,12 +24,15 @@ from tests.support.virtual.fuse import AFTER, CALL
 from tests.support.virtual.removals import ASSETS, Removals, removing
 from tests.support.virtual.rollback_process import RollbackProcess, assets_of, differing, roll_back, stays
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.target_edits import EDITS, Edit, field, status, tags
+from tests.support.virtual.target_edits import EDITS, RELATIONS, Edit, field, status, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 
 EACH_CASE = max(3, POINTS // 40)  # crash points
 AGAIN = 3  # repetitions in which a crash must be made good
 PAIRS = [(source, EVERY[(place + 1) % len(EVERY)]) for place, source in enumerate(EVERY)]
+RELATING = [
+    kind for kind in KINDS if RELATIONS[0] in EDITS[kind] and Operation.UNRELATE in discover()[kind].capabilities
+]
 UNIQUE = ("undo create", "undo remove")  # writes that must not happen twice
 
 
@@ -208,3 +213,31 @@ def given_up(job: TwoTenants, before: Mapping[str, Mapping[str, Any]], differs: 
     faults += [f"differs: {each}" for each in job.verify()["differences"] if each not in differs]
     faults += [f"gone: {asset}" for asset in before.keys() - assets_of(job.target).keys()]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["whole", "by ids"])
+@pytest.mark.parametrize("kind", RELATING)
+def test_relations_that_a_killed_rollback_returned_are_written_again_once_it_is_given_up(
+    tmp_path: Path, kind: str, named: bool, of_today: OfToday
+) -> None:
+    """Also one of which the process did not live to know that the target has it again."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with scene(tmp_path / "reference", kind, RELATIONS, exposure=ACCEPTED) as job:
+        run_over(job, named=named)
+        before, differs = assets_of(job.target), job.verify()["differences"]
+        every = RollbackProcess(job, 2).live().points()
+        assert any(name.startswith("undo ") for (name,) in ask(job.job, "SELECT operation FROM ledger WHERE run = 3"))
+    plans = of_today([(point,) for point in every if point.when == AFTER])
+    with scene(tmp_path / "crashed", kind, RELATIONS, exposure=ACCEPTED) as job:
+        run_over(job, named=named)
+        came = list(branches(RollbackProcess(job, 2), plans, partial(given_up, job, before, differs)))
+    assert len(came) == len(plans)
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def run_over(job: TwoTenants, *, named: bool) -> None:
+    """A run that writes what was edited at the source. named: one over these assets alone."""
+    job.edit("source")
+    only = [job.source_of(target) for target in job.edited] if named else []
+    job.run(**({"only": only} if named else {"full": True}))

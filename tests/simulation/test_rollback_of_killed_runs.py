@@ -20,12 +20,16 @@ from tests.support.virtual.crashes import POINTS, SEED
 from tests.support.virtual.fuse import AFTER, CALL, Fuse, Point
 from tests.support.virtual.removals import Removals, removing
 from tests.support.virtual.rollback_process import RunProcess, assets_of, differing, preview, roll_back, stays
+from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.state_location import ask
 from tests.support.virtual.target_edits import EDITS, Edit, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
+from tests.support.virtual.universe import LAGS
 
 EACH_KIND = max(6, POINTS // 4)  # crash points
 DAY = 86400.0
+RENAMING = [kind for kind in KINDS if kind in RENAMES]
+ITSELF = "itself"  # the same service is the source
 IN_HISTORY = ("versions:", "current:")  # where a version shows that is meant to stay
 SWAPPED = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
 
@@ -66,7 +70,7 @@ def test_an_update_that_was_recorded_of_an_asset_that_was_not_completed_is_undon
         assert [*differing(before, assets_of(job.target))] == []
 
 
-@pytest.mark.parametrize("target", ["itself", FOLDER])
+@pytest.mark.parametrize("target", [ITSELF, FOLDER])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_killed_run_may_have_left_is_undone_or_named(
     tmp_path: Path, kind: str, target: str, record_property: Callable[[str, object], None], of_today: OfToday
@@ -74,7 +78,7 @@ def test_what_a_killed_run_may_have_left_is_undone_or_named(
     edits = EDITS[kind]
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
-    into = "" if target == "itself" else target
+    into = "" if target == ITSELF else target
     with scene(tmp_path / "reference", kind, edits, into, exposure=ACCEPTED) as job:
         job.edit("source")
         every = RunProcess(job).live().points()
@@ -157,3 +161,44 @@ def as_before(job: Removals, run: int, living: set[str], links: Mapping[str, str
     named = stays(job)
     changed = {target for source, target in job.links().items() ^ links.items()} | (job.living() ^ living)
     return Branch(1, [f"{plan[0]}: {sorted(changed - named)} changed"] if changed - named else [])
+
+
+@pytest.mark.parametrize("kind", RENAMING)
+def test_names_that_a_killed_run_gave_are_given_back(tmp_path: Path, kind: str, of_today: OfToday) -> None:
+    """Of terms and containers; also one of which the process did not live to know that the target has it."""
+    for name in ("reference", "crashed"):
+        (tmp_path / name).mkdir()
+    with scene(tmp_path / "reference", kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        before = job.names()
+        rename_at_source(job)
+        every = RunProcess(job).live().points()
+        assert before.items() - job.names().items(), "the run renamed nothing"
+    rng = random.Random(f"{SEED} {kind}")
+    plans = of_today([(point,) for point in rng.sample(every, min(2 * EACH_KIND, len(every)))])
+    with scene(tmp_path / "crashed", kind, EDITS[kind][:1], exposure=ACCEPTED) as job:
+        given, there = job.names(), assets_of(job.target)
+        rename_at_source(job)
+        came = list(branches(RunProcess(job), plans, partial(named_before, job, given, there)))
+    assert len(came) == len(plans)
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def rename_at_source(job: TwoTenants) -> None:
+    for rename in RENAMES[job.source.kind]:
+        rename(job.source.app.state)
+    job.universe.do(job.universe.clock.sleep(LAGS))
+
+
+def named_before(
+    job: TwoTenants, given: Mapping[str, str], there: Mapping[str, Mapping[str, Any]], plan: Plan
+) -> Branch:
+    if not ask(job.job, "SELECT 1 FROM run WHERE id = 2"):
+        return Branch(1)
+    report = roll_back(job, 2)
+    now = job.names()
+    faults = [f"{key}: {now.get(key)!r} instead of {name!r}" for key, name in given.items() if now.get(key) != name]
+    named = {row["what"] for row in report.cannot}
+    if now.keys() - given.keys() and not named & {"created terms", "created containers"}:
+        faults.append(f"left {now.items() - given.items()}, named are {report.cannot}")
+    faults += [*differing(there, assets_of(job.target), stays(job))]
+    return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, TypeAlias
 
+from dam_sync.model import journal_names
 from dam_sync.model.errors import Rejected
+from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Call, Journal
 from dam_sync.model.service import Service
 from dam_sync.model.shared_target import UNSHARED, SharedPart, SharedTarget
@@ -129,8 +131,9 @@ class NameRegistry(ABC):
         reconcile: Call,
         told: Callable[[Json], SharedPart],
     ) -> Json:
-        """Give one another name. told: what other processes get to know of the result. Raises the errors of the target,
-        and TargetChanged before anything is renamed."""
+        """Give one another name; what is about to change is durable before the call, so that a rollback of a run that
+        was killed knows it. told: what other processes get to know of the result. Raises the errors of the target, and
+        TargetChanged before anything is renamed."""
 
         async def noted() -> Json:
             made = await call()
@@ -140,6 +143,12 @@ class NameRegistry(ABC):
 
         async with self.alone():
             await self._allow(entry.names[:1])
+            if not entry.undoes:
+                await note_fact(
+                    self.journal,
+                    journal_names.renaming(entry.names[0]),
+                    {"target": entry.target, "changes": entry.changes},
+                )
             with recording(WriteRecord(entry.target, entry.changes)):
                 value = await self.journal.run(entry.names[0], noted, reconcile=reconcile)
             await self.shared.created(self.scope, [told(value)])
@@ -148,7 +157,8 @@ class NameRegistry(ABC):
     async def forget(self, entry: RenameEntry) -> None:
         """Nothing is known by the name that it had."""
         if entry.recalls:
-            await self.journal.discard(*entry.names, f"{entry.recalls}*")
+            notes = (journal_names.renaming(name) for name in entry.names)
+            await self.journal.discard(*entry.names, *notes, f"{entry.recalls}*")
 
     async def record_found(self, name: str, value: Json, record: WriteRecord) -> None:
         """Record a write of a killed process, whose result was found at the target."""

@@ -29,7 +29,7 @@ from dam_sync.model.counterpart import TERM as TERM_PART
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.values import Json, Term, term_from_json
 from dam_sync.model.write_record import WriteRecord
-from dam_sync.model.written import Obstacle
+from dam_sync.model.written import UNRECORDED, Obstacle
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import UndoList
 
@@ -70,13 +70,14 @@ class NameRestorer:
         return None if able and _sides(row) is not None else Obstacle(WHAT[kind], UNABLE)
 
     async def undo(self, row: LedgerRow) -> bool:
-        """Whether it has its former name again. Raises what stops a rollback; safe to repeat."""
-        found = self.prevented(row)
-        if found is None and (why := await self._undo(row)):
-            found = Obstacle(WHAT[journal_names.kind_of(row.operation)], why)
+        """Whether it got its former name again. Raises what stops a rollback; safe to repeat."""
+        found, was = self.prevented(row), False
+        if found is None:
+            why, was = await self._undo(row)
+            found = Obstacle(WHAT[journal_names.kind_of(row.operation)], why) if why else None
         if found is not None:
             self.listed.add_obstacles((found,), row.operation.partition(":")[2], row.target)
-        return found is None
+        return was
 
     async def complete_begun(self) -> None:
         """Give back the names that an attempt of this rollback, which is given up, began to give back, or did without
@@ -85,25 +86,26 @@ class NameRestorer:
             (name,) = _entry(row).names
             if await self.terms.begun([name]):
                 await self.undo(row)
-                await self.terms.journal.discard(name)
 
-    async def _undo(self, row: LedgerRow) -> str:
-        """Why it keeps its name; empty if it has the former one."""
+    async def _undo(self, row: LedgerRow) -> tuple[str, bool]:
+        """Why it keeps its name, empty if it has the former one; and whether the run had given it the other one."""
         while True:
             one = await self._named(row)
             if one is None:
-                return LOST
+                return LOST, False
+            before = one.path()
             try:
                 kept = await give_name(one)
             except TargetChanged:
                 continue
             if kept is not None:
-                return _reason(kept)
+                return _reason(kept), False
             back = one.restored()
             rows = self.context.counterparts.restored(back)
             await forget_terms(self.context, back)
-            await self.context.store.undone(self.listed.run, Undone("", row.target, (row.seq,), names=rows))
-            return ""
+            seqs = (row.seq,) if row.seq > UNRECORDED else ()
+            await self.context.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
+            return "", row.seq > UNRECORDED or one.path() != before
 
     async def _named(self, row: LedgerRow) -> _Former | None:
         """The term or container; None if it is gone."""

@@ -30,10 +30,12 @@ from dam_sync.model.asset import AssetId, Placement, Relation
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Conflict, DamSyncError
 from dam_sync.model.exposure import ExposureRule
+from dam_sync.model.journal import call_again
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.model.written import UNRECORDED, Obstacle, WrittenAsset, WrittenMembers
+from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import Work
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import UndoList
@@ -121,6 +123,22 @@ class Rollback:
         self._others()
         await context.store.forget_open_writes(self.listed.run)
         await abort_orphaned_uploads(context)
+
+    async def complete_begun(self) -> None:
+        """Undo the relations and give back the names that an attempt of this rollback, which is given up, began to, or
+        did without recording it: the state would have those of the run that was to be undone. What it changed of
+        memberships is in the links of their assets, which were undone before. Safe to repeat."""
+        journal = self._journal
+        for row in self.listed.relations():
+            if await journal.is_begun(_undoing(row)):
+                await self._relation(row)
+        await NameRestorer(self.context, self.listed).complete_begun()
+        await journal.discard("*")
+
+    @property
+    def _journal(self) -> StoredJournal:
+        """Of what belongs to no single asset."""
+        return self.context.store.run_journal(f"undo:{self.listed.run}")
 
     # -- assets ---------------------------------------------------------------------------------------------------
 
@@ -233,7 +251,8 @@ class Rollback:
             elif not await self._turn(row, relation, added=added, both=both):
                 return
             other = journal_names.other_of(row.operation, owner.source, relation.kind)
-            await self.context.store.relation_undone(owner.source, relation.kind, other, added=added)
+            again = not self.whole
+            await self.context.store.relation_undone(owner.source, relation.kind, other, added=added, again=again)
             self.counts[RELATED if added else UNRELATED] += both
         if row.seq > UNRECORDED:
             await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))
@@ -256,12 +275,10 @@ class Rollback:
             await write(AssetId(row.target), relation)
             return True
 
-        journal = self.context.store.run_journal(f"undo:{self.listed.run}")
         detail: Json = {"kind": relation.kind, "target": str(relation.target)}
         try:
             with recording(WriteRecord(row.target, {"relation": [detail, None] if added else [None, detail]})):
-                name = journal_names.undo(f"{row.kind}:{row.seq}")
-                await journal.run(name, call, idempotent=True)
+                await self._journal.run(_undoing(row), call, reconcile=call_again)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise
@@ -318,11 +335,9 @@ class Rollback:
 
     async def _place(self, container: Placement, add: list[AssetId], remove: list[AssetId]) -> set[str]:
         """Change the members of a container; those that the target refused."""
-
-        journal = self.context.store.run_journal(f"undo:{self.listed.run}")
         try:
             change = MemberChange(container, add, remove)
-            await place_recorded(self.context, journal, journal_names.undo(change.name), change)
+            await place_recorded(self.context, self._journal, journal_names.undo(change.name), change)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise
@@ -347,3 +362,8 @@ class Rollback:
             found = MADE_REASONS.get(kind) or Obstacle(f"writes of the kind `{kind}`", "nothing undoes them")
             for name in names:
                 self.listed.add_obstacles((found,), journal_names.object_of(name))
+
+
+def _undoing(row: LedgerRow) -> str:
+    """The name of the write that undoes this row of a relation."""
+    return journal_names.undo(f"{row.kind}:{row.seq}")
