@@ -222,6 +222,17 @@ class MembershipRepository(Repository):
         chosen = select(CONTAINER).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id).where(PLACEMENT.c.asset == asset)
         return await self._read(lambda c: frozenset(_placement(row) for row in c.execute(chosen)))
 
+    async def queued_placements(self, asset: str) -> tuple[frozenset[Placement], frozenset[Placement]]:
+        """Containers into which this target asset is still to be moved, and those out of which."""
+        chosen = select(CONTAINER, PLACEMENT.c.adds).join(PLACEMENT, PLACEMENT.c.spot == CONTAINER.c.id)
+        waits = (PLACEMENT.c.asset == asset, PLACEMENT.c.refused == "")
+
+        def job(c: Connection) -> tuple[frozenset[Placement], frozenset[Placement]]:
+            rows = [(_placement(row), row.adds) for row in c.execute(chosen.where(*waits))]
+            return frozenset(one for one, adds in rows if adds), frozenset(one for one, adds in rows if not adds)
+
+        return await self._read(job)
+
     def placement_journal(self, run: int, placement: Placement, ids: Sequence[str], name: str) -> StoredJournal:
         """The journal for the entry of this name, which adds these assets to a container or removes them: they are done
         with its result. The entry ends with them, and so does the note of what it was about to change: the same may be

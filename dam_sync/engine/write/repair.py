@@ -154,6 +154,9 @@ class Repairer:
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
             doubtful = members.get(unsure, frozenset()) | members.get(UNREAD, frozenset())
             actual = with_unsure(actual, wanted, doubtful, self.context.target_schema)
+        # what an interrupted run queued is written at the end of this one, unless it is queued otherwise
+        added, removed = await self.context.store.queued_placements(link.target)
+        actual = replace(actual, placements=(actual.placements | added) - removed)
         return self.context.counterparts.as_known(actual, self.context.target_schema)
 
     def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
