@@ -1,0 +1,219 @@
+"""Whatever is done after a run was killed, the library becomes what it would be if the run had not been killed, or what
+differs is named. What a rollback does then is tried by `test_rollback_of_killed_runs.py`."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dam_sync.api.adopt import Adoption, adopt_job
+from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.values import Term
+from tests.simulation.conftest import TRIED
+from tests.support.sample.rotation import OfToday
+from tests.support.virtual.branching import Branch, Plan, branches
+from tests.support.virtual.crashes import POINTS, SEED
+from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Point
+from tests.support.virtual.moves import MADE_UP, plain
+from tests.support.virtual.rollback_process import RunProcess, assets_of, differing
+from tests.support.virtual.state_location import ask, forget
+from tests.support.virtual.target_edits import CONTAINERS, EDITS, Change, Edit, Hand, field, member, place, rights, tags
+from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
+
+RUNS = 2
+TARGETS = ("d_templates", "b_documents")
+EACH = max(2, POINTS // 12)  # crash points for each purpose
+Purpose = Callable[[TwoTenants], Iterable[str]]
+"""What is done after a run was killed; it gives the assets of the source of which it says that they differ."""
+KNOWN: Mapping[tuple[str, str], frozenset[str]] = {
+    ("repair", "b_documents"): frozenset({"attachments", "rights"}),
+    ("run_again", "b_documents"): frozenset({"rights"}),
+    ("verify", "b_documents"): frozenset({"attachments"}),
+    ("verify", "d_templates"): frozenset({"relations"}),
+}
+"""Parts of the asset that still differ at some crash points, by purpose and target: each is a defect to be mended, and
+its line to be deleted."""
+
+
+def run_again(job: TwoTenants) -> Iterable[str]:
+    return run(job)
+
+
+def repair(job: TwoTenants) -> Iterable[str]:
+    return run(job, repair=True)
+
+
+def run(job: TwoTenants, **options: Any) -> Iterable[str]:
+    """One run that lists the source, after the killed one is finished, which listed it before."""
+    for _ in range(RUNS):
+        job.run(full=True, **options)
+    return ()
+
+
+def remove(job: TwoTenants) -> Iterable[str]:
+    """What the run was to change leaves the source."""
+    job.policy(deletes="trash", max_deletes="100%", grace="0d", exposure=REOPENS)
+    job.universe.do(removed(job, [job.source_of(target) for target in job.edited]))
+    return run(job, accept_changes=True)
+
+
+async def removed(job: TwoTenants, sources: Iterable[str]) -> None:
+    async with job.service("source") as service:
+        await service.schema()
+        for each in sources:
+            await service.remove(AssetId(each))
+    await job.settle("source")
+
+
+def adopt(job: TwoTenants) -> Iterable[str]:
+    """The state is lost, and a new one gets its links from the marks at the target."""
+    forget(job.job)
+    job.universe.do(adopt_job(job.job, job.universe.options(), Adoption()))
+    run(job)
+    return differing_by(job.verify())
+
+
+def verify(job: TwoTenants) -> Iterable[str]:
+    there = assets_of(job.target)
+    verdict = job.verify()
+    assert [*differing(there, assets_of(job.target))] == []
+    return differing_by(verdict)
+
+
+def differing_by(verdict: Any) -> set[str]:
+    return {source for part in ("differences", "extras") for source, _, _ in verdict[part]}
+
+
+def go_back_and_run(job: TwoTenants) -> Iterable[str]:
+    job.edit_source(BACK)
+    return run_again(job)
+
+
+def go_back_and_repair(job: TwoTenants) -> Iterable[str]:
+    job.edit_source(BACK)
+    return repair(job)
+
+
+async def terms_back(hand: Hand, asset: Asset) -> None:
+    """The subjects of every asset."""
+    key = hand.key("subject")
+    vocabulary = (await hand.service.schema()).fields[key].vocabulary
+    found: dict[str, Term] = {term.label: term async for term in hand.service.terms(vocabulary)}
+    held = asset.fields.get(key)
+    for _ in held if isinstance(held, tuple) else ():
+        await member("subject", drop=0)(hand, await hand.service.fetch(asset.id))
+    for label in ("Sea", "City"):
+        now = await hand.service.fetch(asset.id)
+        if now.fields.get(key) is None:
+            await field("subject", (found[label],))(hand, now)
+        else:
+            await member("subject", add=found[label])(hand, now)
+
+
+BACK: Mapping[str, Change] = {
+    **dict.fromkeys(
+        ("text changed", "value of a custom field changed", "dropdown changed"), field("note", "as it was")
+    ),
+    "flag changed": field("cleared", True),
+    "number changed": field("rating", 12),
+    "tag added": tags(drop="handmade"),
+    "tag removed": tags(add="sea"),
+    "tag swapped": tags(add="sea", drop="handmade"),
+    "group added": rights(groups=frozenset({"staff"})),
+    **dict.fromkeys(("term added", "term removed", "term swapped"), terms_back),
+    **{f"{kind} added": place(kind, out_of="Spare") for kind in CONTAINERS},
+    **{f"{kind} removed": place(kind, into="Ours") for kind in CONTAINERS},
+    **{f"{kind} swapped": place(kind, into="Ours", out_of="Spare") for kind in CONTAINERS},
+}
+"""How an edit of the source is taken back, by its name."""
+
+OF_ALL_EDITS: Sequence[Purpose] = (run_again, repair, remove, adopt, verify)
+OF_EDITS_TAKEN_BACK: Sequence[Purpose] = (go_back_and_run, go_back_and_repair)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_what_follows_a_killed_run_makes_the_library_whole_or_names_what_differs(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None], of_today: OfToday
+) -> None:
+    came = tried(tmp_path, (kind, kind), EDITS[kind], OF_ALL_EDITS, of_today)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+@pytest.mark.parametrize("kind", [*TARGETS, "e_profiles"])
+def test_a_source_that_went_back_after_a_killed_run_has_its_library_back(
+    tmp_path: Path, kind: str, record_property: Callable[[str, object], None], of_today: OfToday
+) -> None:
+    edits = [edit for edit in EDITS[kind] if edit.name in BACK]
+    came = tried(tmp_path, (kind, kind), edits, OF_EDITS_TAKEN_BACK, of_today)
+    record_property(TRIED, str(sum(each.crashes for each in came)))
+    assert [fault for each in came for fault in each.faults] == []
+
+
+def tried(
+    folder: Path, kinds: tuple[str, str], edits: Sequence[Edit], purposes: Sequence[Purpose], of_today: OfToday
+) -> list[Branch]:
+    """Crashes of a run that brings edits over, at other points for each purpose; and what each purpose makes of a run
+    that was not killed."""
+    source, target = kinds
+    for name in ("reference", "crashed"):
+        (folder / name).mkdir()
+    by_name = {purpose.__name__: purpose for purpose in purposes}
+    with scene(folder / "reference", source, edits, target, exposure=REOPENS) as job:
+        before = by_source(job)
+        job.edit("source")
+        every = RunProcess(job).live().points()
+        job.universe.do(job.settle())
+        assert [*differing(before, by_source(job))] != []
+        idle = [(Point(COMMIT, BEFORE, 1), named(name)) for name in by_name]
+        came = list(branches(RunProcess(job), idle, partial(kept, job, by_name, folder)))
+        assert [fault for each in came for fault in each.faults] == []
+    number = min(EACH, len(every) // len(purposes))
+    points = iter(random.Random(f"{SEED} {kinds}").sample(every, number * len(purposes)))
+    plans = of_today([(next(points), named(name)) for _ in range(number) for name in by_name])
+    with scene(folder / "crashed", source, edits, target, exposure=REOPENS) as job:
+        job.edit("source")
+        came = list(branches(RunProcess(job), plans, partial(survived, job, by_name, folder)))
+    assert len(came) == len(plans)
+    return came
+
+
+def named(purpose: str) -> Point:
+    """Behind the crash point of a plan: what follows."""
+    return Point(purpose, AFTER, 0)
+
+
+def kept(job: TwoTenants, by_name: Mapping[str, Purpose], folder: Path, plan: Plan) -> Branch:
+    """Keep what a purpose makes of a run that was not killed."""
+    name = plan[1].kind
+    by_name[name](job)
+    (folder / f"{name}.json").write_text(json.dumps(by_source(job)), encoding="utf-8")
+    return Branch()
+
+
+def survived(job: TwoTenants, by_name: Mapping[str, Purpose], folder: Path, plan: Plan) -> Branch:
+    """Where the library differs then, but for assets that are named or parked."""
+    point, name = plan[0], plan[1].kind
+    but = {*by_name[name](job)}
+    but |= {asset for (asset,) in ask(job.job, "SELECT asset FROM work WHERE action = 'parked'")}
+    want = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    there = json.loads(json.dumps(by_source(job)))
+    known = KNOWN.get((name, job.target.kind), frozenset())
+    faults = (fault for fault in differing(want, there, but) if fault.split()[1].rstrip(":") not in known)
+    return Branch(1, [f"{name} {point}: {fault}" for fault in faults])
+
+
+def by_source(job: TwoTenants) -> Mapping[str, Any]:
+    """Assets of the target by the ids of those at the source that they stand for, without ids of the target."""
+    names = dict(ask(job.job, "SELECT target, source FROM link"))
+    rows = {names.get(target, target): row for target, row in assets_of(job.target).items()}
+    return {
+        source: plain({key: value for key, value in row.items() if key not in MADE_UP}, names)
+        for source, row in rows.items()
+    }
