@@ -99,7 +99,7 @@ def test_a_run_that_was_killed_is_rolled_back_there_as_well(
     killed.test_what_a_killed_run_may_have_left_is_undone_or_named(
         tmp_path / "points", "e_profiles", killed.ITSELF, record_property, lambda points: points[:UNDONE]
     )
-    killed.test_names_that_a_killed_run_gave_are_given_back(
+    killed.test_names_that_a_killed_run_gave_are_restored(
         tmp_path / "names", "d_templates", lambda points: points[:UNDONE]
     )
 

@@ -169,7 +169,7 @@ def as_before(
 
 
 @pytest.mark.parametrize("kind", RENAMING)
-def test_names_that_a_killed_run_gave_are_given_back(tmp_path: Path, kind: str, of_today: OfToday) -> None:
+def test_names_that_a_killed_run_gave_are_restored(tmp_path: Path, kind: str, of_today: OfToday) -> None:
     """Of terms and containers; also one of which the process did not live to know that the target has it."""
     for name in ("reference", "crashed"):
         (tmp_path / name).mkdir()
