@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, cached_property
 from random import Random
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from dam_sync.engine.compare.facts import Scope
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Revision, Rights
@@ -29,6 +29,7 @@ FIELDS: Final = {each.key: each for each in (*comparisons.FIELDS, KIND)}
 EVERYBODY: Final = frozenset({"all"})
 UNRELEASED: Final = frozenset({Restriction(RestrictionKind.UNRELEASED)})
 DATES: Final = {"release": "release_at", "expiry": "expires_at"}
+RIGHTS: Final = {**DATES, "groups": "groups"}
 OWN_TITLE: Final = "a"  # the name of the file, which a target gives an asset as its title
 RENAMED: Final = "renamed "
 
@@ -253,41 +254,38 @@ def _edit(chance: Random, target: Target, real: Asset, number: int) -> tuple[str
     """One part as other people gave it: a value that no draft has, one that some draft may have, or nothing."""
     made = _edits(chance, target, real, f"by hand {number}", NOW + timedelta(days=77 + number))
     path = chance.choice(sorted(made))
-    return path, chance.choice(made[path])
+    value = chance.choice(made[path])
+    if path.startswith("fields."):
+        return path, _with_field(real, path.removeprefix("fields."), value)
+    if path in RIGHTS:
+        return path, replace(real, rights=replace(real.rights, **{RIGHTS[path]: value}))
+    return path, replace(real, **{{"file": "versions"}.get(path, path.partition(".")[0]): value})
 
 
-def _edits(chance: Random, target: Target, real: Asset, hand: str, later: datetime) -> dict[str, list[Asset]]:
-    """By path, what people may make of the asset."""
-    soon, rights, words, caption = NOW + timedelta(days=10), real.rights, real.fields.get("words"), _texts(real)
+def _edits(chance: Random, target: Target, real: Asset, hand: str, later: datetime) -> dict[str, list[Any]]:
+    """By path, the values that people may give it."""
+    soon, groups, words, caption = NOW + timedelta(days=10), real.rights.groups, real.fields.get("words"), _texts(real)
     caption[chance.choice(["en", "de"])] = chance.choice([hand, "x", ""])
     held = words if isinstance(words, tuple) else ()
     texts = {each: text for each, text in caption.items() if text}
-    values: dict[str, list[Value | None]] = {
-        "title": [hand, "T1", None],
-        "caption": [Localized(texts) if texts else None],
-        "words": [(*held, hand), held[1:] or None, (hand,)],
-        "number": [later.day, 1, None],
-        "day": [later.date(), NOW.date(), None],
-        "kind": [Term(hand, hand), Term("m", "m"), None],
-    }
     homes = frozenset(each for each in real.placements if each.kind == "folder")
-    rest = real.placements - homes
-    places = {
-        "folder": [rest | {folder(hand)}, rest | {folder("f")}, rest],
-        "category": [real.placements | {category(hand)}, homes | {category(hand)}, homes],
-    }
-    groups = [frozenset({"others"}), rights.groups - EVERYBODY | {"others"}, frozenset("g"), EVERYBODY]
-    never = [] if target.released else [None]
-    made = {f"fields.{key}": [_with_field(real, key, value) for value in some] for key, some in values.items()}
-    made |= {f"placements.{kind}": [replace(real, placements=one) for one in some] for kind, some in places.items()}
-    made |= {"filename": [replace(real, filename=f"{hand}.jpg")]} if target.named else {}
-    return made | {
-        "status": [replace(real, status=status) for status in ("archived", "draft", "published")],
-        "tags": [replace(real, tags=tags) for tags in (real.tags | {hand}, frozenset({hand}), frozenset[str]())],
-        "release": [replace(real, rights=replace(rights, release_at=date)) for date in (later, soon, *never)],
-        "expiry": [replace(real, rights=replace(rights, expires_at=date)) for date in (later, soon, None)],
-        "groups": [replace(real, rights=replace(rights, groups=some)) for some in groups],
-        "file": [replace(real, versions=(*real.versions, OTHERS_FILE))],
+    rest, never = real.placements - homes, [] if target.released else [None]
+    return {
+        "fields.title": [hand, "T1", None],
+        "fields.caption": [Localized(texts) if texts else None],
+        "fields.words": [(*held, hand), held[1:] or None, (hand,)],
+        "fields.number": [later.day, 1, None],
+        "fields.day": [later.date(), NOW.date(), None],
+        "fields.kind": [Term(hand, hand), Term("m", "m"), None],
+        "placements.folder": [rest | {folder(hand)}, rest | {folder("f")}, rest],
+        "placements.category": [real.placements | {category(hand)}, homes | {category(hand)}, homes],
+        **({"filename": [f"{hand}.jpg"]} if target.named else {}),
+        "status": ["archived", "draft", "published"],
+        "tags": [real.tags | {hand}, frozenset({hand}), frozenset()],
+        "release": [later, soon, *never],
+        "expiry": [later, soon, None],
+        "groups": [frozenset({"others"}), groups - EVERYBODY | {"others"}, frozenset("g"), EVERYBODY],
+        "file": [(*real.versions, OTHERS_FILE)],
     }
 
 

@@ -1,5 +1,5 @@
 """All purposes agree: whatever an asset of the target is a mixture of, a removal, a rollback, an update, a repair, a
-verification and an adoption say the same of what others changed, and none of them writes over it in silence."""
+verification and an adoption say the same of what others changed, and none of them writes over it silently."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_others_opened_and_an_update_opens_no_further_stays() -> None:
 
 
 def test_a_release_date_that_a_killed_attempt_took_away_returns_though_the_groups_of_others_stay() -> None:
-    """An asset that the attempt hid would stay hidden for good."""
+    """An asset that the attempt hid would stay hidden permanently."""
     meant = replace(DATED, rights=replace(DATED.rights, groups=EVERYBODY))
     hidden = Rights(groups=frozenset("h"), restrictions=UNRELEASED)
     state = state_of(DATED, meant, target=Target(released=True), rights=hidden)

@@ -255,7 +255,7 @@ def test_groups_are_merged_element_by_element_but_never_to_nobody() -> None:
     ids=["others opened it", "others added everybody", "the source opened it, others took a group"],
 )
 def test_groups_are_compared_as_one_as_soon_as_a_side_is_open_to_everybody(ours: str, theirs: str) -> None:
-    """Merged by member, an asset that the source limits anew would stay open to everybody."""
+    """Merged by member, an asset that the source limits now would stay open to everybody."""
     source, there = (
         replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset(one.split()))) for one in (ours, theirs)
     )
