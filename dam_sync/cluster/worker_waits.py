@@ -46,7 +46,7 @@ class WorkerWaits:
     async def _look(self, address: str) -> None:
         """One question. A worker that does not answer is itself waited for."""
         try:
-            with waiting(self._clock, None, "an answer", by=self._names.get(address, f"worker {address}")):
+            with waiting(self._clock, None, "a response", by=self._names.get(address, f"worker {address}")):
                 found = await self._ask(address)
         except DamSyncError:  # which others notice as well
             found = None

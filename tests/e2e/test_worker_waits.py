@@ -58,7 +58,7 @@ def waits_once(shared: Pair, run: Program, fits: Callable[[str], bool]) -> str:
 
 
 @pytest.mark.parametrize("fault", ["delay:100"])
-def test_what_a_worker_waits_for_is_shown_until_the_worker_is_gone(shared: Pair, stuck: tuple[Program, Path]) -> None:
+def test_what_a_worker_waits_for_is_shown_until_the_worker_ends(shared: Pair, stuck: tuple[Program, Path]) -> None:
     run, said = stuck
     shown = waits_once(shared, run, lambda text: "(worker" in text)
     found = re.fullmatch(rf"target: waiting for POST \S+ since {AT}, until {AT} at the latest {BY}", shown)

@@ -23,7 +23,7 @@ def watching(*titles: str) -> Walk:
     return Walk(watched=frozenset(module for title in titles for module, _ in stops(title)))
 
 
-def test_an_asset_and_its_file_go_the_way_that_the_topic_tells(tmp_path: Path) -> None:
+def test_an_asset_and_its_file_take_the_way_of_the_topic(tmp_path: Path) -> None:
     walk = watching("One asset", "One file")
     with walk.on(), moved(tmp_path, ("a_hypermedia", "d_templates"), library(4), exposure=REOPENS):
         assert walk.lacks(stops("One asset")) == []
@@ -32,7 +32,7 @@ def test_an_asset_and_its_file_go_the_way_that_the_topic_tells(tmp_path: Path) -
         assert {module for module, _ in of_file} >= OF_LARGE_FILES
 
 
-def test_an_update_after_a_crash_goes_the_way_that_the_topic_tells(tmp_path: Path) -> None:
+def test_an_update_after_a_crash_takes_the_way_of_the_topic(tmp_path: Path) -> None:
     with scene(tmp_path, "b_documents", EDITS["b_documents"], exposure=REOPENS) as job:
         job.edit("source")
         job.universe.live(job.job, Fuse(Point(CALL, AFTER, 60)), full=True)

@@ -444,7 +444,7 @@ async def test_creates_with_an_unknown_outcome_are_counted(store: SqlStore) -> N
     assert await store.interrupted_creates() == 0
 
 
-async def test_of_an_undone_asset_the_journal_keeps_what_an_attempt_meant_as_long_as_something_stays(
+async def test_the_journal_of_an_undone_asset_has_its_intents_as_long_as_something_stays(
     store: SqlStore,
 ) -> None:
     run, work = await claimed(store)

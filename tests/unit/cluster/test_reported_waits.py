@@ -88,7 +88,7 @@ async def test_the_wait_of_a_lost_worker_is_not_shown_any_more() -> None:
         assert await asked.text() == ""
 
 
-async def test_a_worker_that_does_not_answer_is_waited_for_by_its_name() -> None:
+async def test_a_worker_that_does_not_respond_is_waited_for_by_its_name() -> None:
     asked = Asked(**{ONE: FOUND})
     async with asked.kept():
         assert await asked.text() == TEXT.format(40)

@@ -32,5 +32,5 @@ def test_a_report_without_values_keeps_the_whole_id() -> None:
     assert kept["parked"][0]["example"] == kept["parked"][0]["asset"] == ID
 
 
-def test_the_report_of_an_earlier_release_shows_its_example_as_it_was_kept() -> None:
+def test_the_report_of_an_earlier_release_shows_its_example_as_it_was_stored() -> None:
     assert parked_example(NAMES, {**ROW, "asset": "", "example": "Press: x"}) == "Press: x"
