@@ -285,6 +285,7 @@ class TargetWriter:
             asset,
             named,
             again=self.context.run.id if repair is not None else None,
+            resent=frozenset((*link.versions, *link.attachments)) if repair is not None else frozenset(),
             places=drafted.draft.placements & draft_from_json(link.draft).placements,
             bare=not link.versions,
         )

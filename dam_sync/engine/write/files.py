@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import takewhile
@@ -23,14 +23,24 @@ DIGESTS = ("sha256", "md5", "sha1")  # the first of these that is known goes int
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
     """What has to be known of the files that are sent. asset: of the source; draft: with the name of the current file;
-    again: the repairing run, which may send a file again; places: where the asset was before, so that the last version
-    takes the place of the one before; bare: the asset was made without a file, and none was sent since."""
+    again: the repairing run, which sends the files with the keys `resent` again, because the link says that they were
+    sent; places: where the asset was before, so that the last version takes the place of the one before; bare: the
+    asset was made without a file, and none was sent since."""
 
     asset: Asset
     draft: Draft
     again: int | None = None
+    resent: frozenset[str] = frozenset()
     places: frozenset[Placement] = frozenset()
     bare: bool = False
+
+    async def name_of(self, file: FileRef, named: Callable[[str, int | None], str], journal: Journal) -> str:
+        """Of the journal entry that sends the file. One that is sent for the first time has the name that an attempt
+        without a repair gave it, so that it is not sent twice."""
+        key, again = version_key(file), named(version_key(file), self.again)
+        if self.again is None or key in self.resent:
+            return again
+        return again if await journal.get(again) is not None else named(key, None)  # a repair of an earlier release
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class FileWriter:
         """Add each version once; returns the last file as it was sent, if this attempt sent it."""
         sent, target = None, self.context.target
         for file in versions:
-            name = journal_names.version(version_key(file), files.again)
+            name = await files.name_of(file, journal_names.version, journal)
 
             async def add(file: FileRef = file, name: str = name) -> Json:
                 nonlocal sent
@@ -77,7 +87,7 @@ class FileWriter:
         """What was sent, by key."""
         sent: dict[str, Json] = {}
         for number, file in enumerate(attachments):
-            name = journal_names.attachment(version_key(file), files.again)
+            name = await files.name_of(file, journal_names.attachment, journal)
             there = [one for one in files.asset.attachments if one not in attachments[number:]]
             equal = sum(bool(one.has_bytes_of(file)) and one.name == file.name for one in there)
 
