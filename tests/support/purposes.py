@@ -66,6 +66,10 @@ async def _none(*_: object, **__: object) -> dict[Any, Any]:
     return {}
 
 
+async def _nothing_queued(*_: object) -> tuple[frozenset[Any], frozenset[Any]]:
+    return frozenset(), frozenset()
+
+
 @dataclass(frozen=True)
 class Purposes:
     """All purposes in one state. seen: the asset at the target, by default that of the state; policy: of conflicts."""
@@ -97,6 +101,7 @@ class Purposes:
         store = SimpleNamespace(
             conflicts_of=_nothing_at_all,
             members_of=_none,
+            queued_placements=_nothing_queued,
             begun_assets=_none,
             journal=lambda *_, **__: journal,
             undo_journal=lambda *_, **__: journal,

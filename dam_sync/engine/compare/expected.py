@@ -60,6 +60,11 @@ class Expected:
         return any(state.closed for state in self.states)
 
     @property
+    def regroups(self) -> bool:
+        """Whether an attempt may have taken groups away and not given others yet."""
+        return any(state.rights.groups != self.states[0].rights.groups for state in self.states)
+
+    @property
     def hides(self) -> bool:
         """Whether an attempt may have taken the release date away while it changed several parts of the rights."""
         return any(state.rights != self.states[0].rights for state in self.states)

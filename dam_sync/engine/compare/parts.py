@@ -276,10 +276,11 @@ class Sides:
         return self.seen.inherited_groups.union(*map(self.facts.default_groups, silent))
 
     def _staging_groups(self, there: frozenset[str], now: Atoms) -> frozenset[tuple[Hashable, Hashable]]:
-        """Groups that alone may see an asset until its create is complete."""
+        """Groups that alone may see an asset until its create is complete, or while an attempt gives it others."""
         staging = self.facts.schema.group_staging
         if self.expected.stage is Stage.COMPLETE:
-            return frozenset()
+            regrouped = there and there <= staging and self.expected.regroups
+            return frozenset(now.items()) if regrouped else frozenset()
         return frozenset(now.items()) if there <= staging else frozenset(members(staging).items())
 
     def _restrictions(self) -> Iterator[PartView]:

@@ -50,10 +50,13 @@ def with_names(actual: Asset, schema: Schema, tags: Iterable[str]) -> Asset:
 
 
 def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asset:
-    """The asset with its release date as last written, and seen by its groups, if an earlier attempt may have taken the
-    date away: some services hide an asset so while several parts of its rights are changed, and a killed process leaves
+    """The asset with its release date as last written, and seen by its groups, if an earlier attempt may have taken
+    them away: some services hide an asset so while several parts of its rights are changed, and a killed process leaves
     it hidden."""
     rights = [rights_from_json(state["rights"]) for state in before]
+    groups = actual.rights.groups
+    if groups and groups <= schema.group_staging and any(one.groups != rights[0].groups for one in rights):
+        actual = replace(actual, rights=replace(actual.rights, groups=rights[0].groups))
     if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
         return actual
     left = frozenset(one for one in actual.rights.restrictions if one.kind is not RestrictionKind.UNRELEASED)

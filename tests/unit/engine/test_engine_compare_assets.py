@@ -122,6 +122,21 @@ def test_everybody_is_one_value_and_no_set_of_groups() -> None:
     assert foreign(asset_of(OPEN, rights=Rights()), PLAIN) == ["groups"]
 
 
+def test_groups_that_an_attempt_took_away_before_it_gave_others_are_nobodys_change() -> None:
+    """Some services take readers away first: then nobody but those who always see it is left."""
+    of_service = facts(group_staging=frozenset({"administrators"}))
+    one, other = (replace(PLAIN, rights=Rights(groups=frozenset({name}))) for name in ("g", "h"))
+    seen = asset_of(one, rights=Rights(groups=frozenset({"administrators"})))
+
+    def changed(*states: Draft) -> list[str]:
+        return compare(expected(*states), seen, of_service, SCOPE).foreign
+
+    assert changed(one, other) == []
+    assert changed(one) == ["groups"]
+    others = asset_of(one, rights=Rights(groups=frozenset({"k"})))
+    assert compare(expected(one, other), others, of_service, SCOPE).foreign == ["groups"]
+
+
 def test_an_asset_that_others_opened_to_everybody_is_between_no_two_states() -> None:
     """One without groups lacks those of either state, which no attempt of ours leaves: everybody sees it."""
     other = replace(PLAIN, rights=Rights(groups=frozenset({"h"})))
