@@ -271,8 +271,9 @@ class Sides:
 
     @property
     def _given_groups(self) -> frozenset[str]:
-        """Those that an asset has whose draft names none."""
-        silent = [draft for draft in self.drafts if not draft.rights.groups]
+        """Those that an asset has whose draft names none, or whose own are not written yet: its profile gives them."""
+        profile = next((draft.profile for draft in self.drafts if draft.profile), "")
+        silent = [replace(draft, profile=draft.profile or profile) for draft in self.drafts if not draft.rights.groups]
         return self.seen.inherited_groups.union(*map(self.facts.default_groups, silent))
 
     def _staging_groups(self, there: frozenset[str], now: Atoms) -> frozenset[tuple[Hashable, Hashable]]:

@@ -15,7 +15,7 @@ from dam_sync.engine.compare.comparison import Delta, compare
 from dam_sync.engine.compare.expected import ExpectedFiles, Stage
 from dam_sync.engine.compare.facts import without_given
 from dam_sync.model.asset import Asset, Draft, FileRef, Rights
-from dam_sync.model.audience import Restriction, RestrictionKind
+from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.values import Localized
 from tests.support.comparisons import (
     FILE,
@@ -120,6 +120,22 @@ def test_everybody_is_one_value_and_no_set_of_groups() -> None:
     assert foreign(asset_of(OPEN, rights=Rights(restrictions=UNRELEASED)), OPEN) == ["groups"]
     assert foreign(asset_of(OPEN, rights=Rights()), PLAIN, OPEN) == []
     assert foreign(asset_of(OPEN, rights=Rights()), PLAIN) == ["groups"]
+
+
+def test_groups_that_a_profile_gives_are_nobodys_change_while_an_asset_is_created() -> None:
+    """The asset has those of its profile until its own are written."""
+    draft = replace(PLAIN, profile="press", rights=Rights(groups=frozenset({"g"})))
+
+    def audience(one: Draft) -> Audience:
+        given = frozenset({"public"}) if one.profile == "press" else frozenset[str]()
+        return Audience(groups=(one.rights.groups or given) or None)
+
+    of_service = replace(facts(), audience=audience)
+    seen = asset_of(draft, rights=Rights(groups=frozenset({"public"})))
+    states = (draft, Draft(None, PLAIN.filename))
+    assert compare(expected(*states), seen, of_service, SCOPE).foreign == []
+    assert compare(expected(draft, stage=Stage.CREATING), seen, of_service, SCOPE).foreign == []
+    assert compare(expected(draft), seen, of_service, SCOPE).foreign == ["groups"]
 
 
 def test_groups_that_an_attempt_took_away_before_it_gave_others_are_nobodys_change() -> None:
