@@ -15,10 +15,13 @@ from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Shard
 from dam_sync.services.b_documents.service import DocumentsService
 from dam_sync.services.d_templates.facts import LAG
+from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.state_location import ask
+from tests.support.virtual.target_edits import ATTACHMENTS
+from tests.support.virtual.two_tenants import TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
 KINDS = "e_profiles", "b_documents"
@@ -140,3 +143,18 @@ def test_memberships_that_an_unfinished_run_has_not_written_are_not_waited_for(t
 def _only_memberships_are_left(move: Move) -> bool:
     left, waiting = (ask(move.job, f"SELECT count(*) FROM {rows}")[0][0] for rows in (UNFINISHED, "placement"))
     return bool(waiting) and not left
+
+
+@pytest.mark.parametrize("kind", ["a_hypermedia", "b_documents"])
+def test_attachments_that_no_run_has_written_yet_are_missing(tmp_path: Path, kind: str) -> None:
+    with scene(tmp_path, kind, ATTACHMENTS, **ACCEPTED) as job:
+        job.edit("source")
+        before = lacking(job)
+        job.run(full=True)
+        after = lacking(job)
+    assert (before, after) == ({"attachment added", "attachment swapped"}, set())
+
+
+def lacking(job: TwoTenants) -> set[str]:
+    """Edits whose assets lack an attachment at the target."""
+    return {name for name, found in job.found(job.verify()).items() if "differences: attachments" in found}

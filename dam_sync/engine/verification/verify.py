@@ -23,7 +23,7 @@ from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.sampling import is_sampled
 from dam_sync.engine.decide.patches import overlay
 from dam_sync.engine.decide.three_way import kept_values
-from dam_sync.engine.decide.update import fixed_among
+from dam_sync.engine.decide.update import fixed_among, fresh_attachments
 from dam_sync.engine.guards.exposure import expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.guards.probation import still_deletable, watch_probation
@@ -403,7 +403,9 @@ class Verifier:
         found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
         actual, more = with_everybody(context, actual, draft, hidden=True), context.policy.extras != "ignore"
         found += [one for one in differing(context, draft, actual) if more or not one.extra]
-        files = pair_files(asset, actual, kept_versions(asset, context.target.capabilities, context.policy), link)
+        kept, able = kept_versions(asset, context.target.capabilities, context.policy), context.target.capabilities
+        fresh = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
+        files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *fresh)))
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden), changed_at=actual.changed_at)
