@@ -288,6 +288,12 @@ class RelationRepository(Repository):
         chosen = select(RELATION.c.kind, RELATION.c.other).where(RELATION.c.owner == owner, RELATION.c.adds)
         return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
 
+    async def refused_relations_of(self, owner: str) -> frozenset[tuple[str, str]]:
+        """(kind, other source id) of this asset's relations that the target refused."""
+        refused = (RELATION.c.owner == owner, RELATION.c.adds, RELATION.c.refused != "")
+        chosen = select(RELATION.c.kind, RELATION.c.other).where(*refused)
+        return await self._read(lambda c: frozenset((row.kind, row.other) for row in c.execute(chosen)))
+
     async def relations_to_remove(self, owner: str) -> frozenset[tuple[str, str]]:
         """(kind, other source id) of this asset's relations that are still to be removed, or whose removal was
         refused."""

@@ -18,7 +18,7 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
     moved, or that the target refused, are reported by the run and are not differences."""
     if Operation.RELATE not in context.target.capabilities:
         return []
-    wanted = await wanted_relations(context, context.crosswalk.related(asset), link)
+    wanted = await wanted_relations(context, context.crosswalk.related(asset), link, queued=True)
     there = {(relation.kind, str(relation.target)) for relation in actual.relations}
     missing = set() if hides_relations(actual) else {pair for pair in wanted if pair not in there}
     more = await _not_ours(context, there - set(wanted), link)
@@ -38,13 +38,17 @@ async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, li
     return frozenset(relation for pair, relation in wanted.items() if pair not in there)
 
 
-async def wanted_relations(context: RunContext, asset: Asset, link: LinkRow) -> dict[tuple[str, str], Relation]:
-    """By kind and target id: the relations that the target should have, of an asset whose kinds are the target's."""
+async def wanted_relations(
+    context: RunContext, asset: Asset, link: LinkRow, *, queued: bool = False
+) -> dict[tuple[str, str], Relation]:
+    """By kind and target id: the relations that the target should have, of an asset whose kinds are the target's, but
+    those that it refused. queued: also those that a run is still to write."""
     ours = fresh_relations(asset, None, context.target_schema)
     if not ours:
         return {}
     others = await context.store.links([relation.target for relation in ours])
-    waiting = await context.store.relations_waiting(link.source)
+    store = context.store
+    waiting = await (store.refused_relations_of if queued else store.relations_waiting)(link.source)
     return {
         (relation.kind, others[relation.target].target): relation
         for relation in ours
