@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import pytest
 
 from dam_sync.api.jobs import run_job
 from dam_sync.report.report import Report
+from dam_sync.store.note_keys import IMPORTED, PLACE
 from tests.support.measuring.least_delta_calls import CONTROL, DELETE, FILES, LEAST, MOVE, TWICE, VERSION, Calls, Least
 from tests.support.measuring.printed_table import show
 from tests.support.virtual.moves import NOW
@@ -61,6 +64,7 @@ def test_a_planted_state_is_what_a_real_run_leaves(tmp_path: Path, kinds: Kinds)
     for size in (CLASSES, PROVED):
         model = learn(tmp_path / f"model {size}", kinds, size)
         with planted(tmp_path / f"planted {size}", model, PROVED) as made:
+            assert not _counts_as_restored(made)
             found.append((_state(made), _assets(made.source), _assets(made.target)))
     repeated, real = found
     assert repeated[0].keys() == real[0].keys()
@@ -155,6 +159,14 @@ def _ran(made: Moved) -> tuple[Report, tuple[Calls, Calls]]:
 
 
 # -- what is compared --------------------------------------------------------------------------------------------------
+
+
+def _counts_as_restored(made: Moved) -> bool:
+    """Whether the next run would look through the target for what the state does not know."""
+    with closing(sqlite3.connect(made.state)) as connection:
+        noted = dict(connection.execute("SELECT key, value FROM note WHERE key IN (?, ?)", [PLACE, IMPORTED]))
+    _, number, _ = json.loads(noted[PLACE])
+    return number != made.state.stat().st_ino or json.loads(noted.get(IMPORTED, "false"))
 
 
 def _state(made: Moved) -> dict[str, list[str]]:

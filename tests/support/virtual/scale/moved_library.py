@@ -36,7 +36,7 @@ from dam_sync.model.codec import (
 )
 from dam_sync.model.values import Json
 from dam_sync.store.base import to_text
-from dam_sync.store.note_keys import ROW_COUNTS
+from dam_sync.store.note_keys import PLACE, ROW_COUNTS
 from dam_sync.store.store import SqlStore
 from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.jobs.bulk_jobs import Bulk
@@ -361,6 +361,8 @@ def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
         for row in fixed:
             if table == "tally" and row["label"] == "created":
                 continue
+            if table == "note" and row["key"] == PLACE:
+                continue  # where the file of the model is: a state with another place counts as restored from a backup
             scaled = _scaled(table, row, made.size / len(model.patterns)).items()
             known = {key: value for key, value in scaled if (table, key) != ("ledger", "seq")}
             yield table, {key: _with_ids(value, tokens, here, there, key) for key, value in known.items()}
