@@ -15,6 +15,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.ledger import LedgerRow
+from dam_sync.model.written import UNRECORDED
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo_list import UndoList
 
@@ -89,6 +90,9 @@ async def _add_open(store: SqlStore, listed: UndoList) -> None:
             end = {"kind": kind, "target": links[AssetId(other)].target}
             sides = [None, end] if journal_names.kind_of(name) == "relate" else [end, None]
             target = links[AssetId(owner)].target
-            listed.add_open_relation(LedgerRow(-number, listed.run, name, "", target, None, "", {"relation": sides}))
-    for number, one in enumerate(await store.open_renames(listed.run), 1):
-        listed.add_open_rename(LedgerRow(-number, listed.run, one.name, "", one.target, None, "", one.changes))
+            listed.add_open_relation(
+                LedgerRow(UNRECORDED + number, listed.run, name, "", target, None, "", {"relation": sides})
+            )
+    for number, one in enumerate(reversed(await store.open_renames(listed.run)), 1):
+        row = LedgerRow(UNRECORDED + number, listed.run, one.name, "", one.target, None, "", one.changes)
+        listed.add_open_rename(row)

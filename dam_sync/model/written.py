@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.ledger import LedgerRow
 
-UNRECORDED = 0  # the number of what the ledger does not have; those of relations and of names are below
+UNRECORDED = 1 << 62  # the number of what the ledger does not have: it came after all that the run recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,15 @@ class WrittenMembers:
     container: str
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWrites:
+    """What a run was about to change when it was interrupted, and did not record. members: containers with an asset
+    each; relations: names of journal entries."""
+
+    members: frozenset[tuple[str, str]]
+    relations: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from dam_sync.model import journal_names
 from dam_sync.model.errors import SafetyStop, StoreBusy, Throttled
 from dam_sync.model.values import Json
 from dam_sync.model.waits import sleep_for
@@ -325,12 +326,15 @@ _OPEN_ROWS, _OPEN_OF_WAVE = PreparedStatement(_OPEN_WORK), PreparedStatement(_OP
 
 def _clear(c: Connection, run: int) -> None:
     """When a run is closed: forget the listings of all closed runs but this, and what was made for many assets; not
-    what an interrupted run or rollback needs when it is resumed."""
+    what an interrupted run or rollback needs when it is resumed, nor what other runs were about to change and no
+    rollback undid."""
     closed = exists().where(RUN.c.id == SHARD.c.run, RUN.c.state == "done")
     c.execute(delete(SHARD).where(SHARD.c.run != run, closed))
     if c.execute(select(RUN.c.command).where(RUN.c.id == run)).scalar() in MAINTENANCE:
         return
     made = [JOURNAL.c.scope.startswith(RUN_SCOPE, autoescape=True), JOURNAL.c.state == "done"]
+    about = JOURNAL.c.name.startswith(journal_names.placing(""), autoescape=True)
+    made.append(~about | (JOURNAL.c.scope == f"{RUN_SCOPE}{PLACES}{run}"))
     undone = JOURNAL.c.scope.startswith(UNDO_SCOPE, autoescape=True)
     for row in c.execute(select(RUN.c.command, RUN.c.started_at).where(RUN.c.state != "done")):
         if row.command.startswith(ROLLBACK):

@@ -14,6 +14,7 @@ from dam_sync.model.counterpart import Counterpart
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.link import LinkRow
 from dam_sync.model.values import Json
+from dam_sync.model.written import OpenWrites
 from dam_sync.store.base import Repository, from_text, pieces, to_text
 from dam_sync.store.counterparts import write_counterparts
 from dam_sync.store.deletions import drop_trashed, move_to_trashed
@@ -162,13 +163,20 @@ class UndoRepository(Repository):
         """Terms and containers that this run was about to rename when it was interrupted, the last one first."""
         return await self._read(lambda c: [each for _, each in _open_renames(c, run)])
 
-    async def forget_open_writes(self, run: int) -> None:
-        """What this run was about to change of memberships, relations and names is undone. Safe to repeat."""
-        scopes = [f"{RUN_SCOPE}{kind}{run}" for kind in (PLACES, RELATES)]
-        gone = delete(JOURNAL).where(JOURNAL.c.scope.in_(scopes))
+    async def keep_open_writes(self, run: int, left: OpenWrites) -> None:
+        """All that this run was about to change of memberships, relations and names is undone but this, which is known
+        until a later rollback undoes it. Safe to repeat."""
+        places, relates = (JOURNAL.c.scope == f"{RUN_SCOPE}{kind}{run}" for kind in (PLACES, RELATES))
+        notes = select(JOURNAL.c.name, JOURNAL.c.result).where(
+            places, JOURNAL.c.name.startswith(journal_names.placing("")), JOURNAL.c.state == "done"
+        )
 
         def job(c: Connection) -> None:
-            c.execute(gone)
+            kept = {name: note for name, text in c.execute(notes) if (note := _note_left(from_text(text), left))}
+            c.execute(delete(JOURNAL).where(places, JOURNAL.c.name.not_in(list(kept))))
+            c.execute(delete(JOURNAL).where(relates, JOURNAL.c.name.not_in(list(left.relations))))
+            for name, note in kept.items():
+                c.execute(update(JOURNAL).where(places, JOURNAL.c.name == name).values(result=to_text(note)))
             for scope, each in _open_renames(c, run):
                 both = JOURNAL.c.name.in_([each.name, journal_names.renaming(each.name)])
                 c.execute(delete(JOURNAL).where(JOURNAL.c.scope == scope, both))
@@ -280,6 +288,13 @@ def _open_renames(c: Connection, run: int) -> list[tuple[str, OpenRename]]:
         if c.execute(write).scalar() == "intent" and (end is None or row.at < end):
             found.append((row.scope, OpenRename(name, **from_text(row.result))))
     return found
+
+
+def _note_left(note: Json, left: OpenWrites) -> Json:
+    """What is left of a note about memberships; None if nothing is."""
+    container = note["container"]
+    rest = {side: [each for each in note[side] if (container, each) in left.members] for side in ("add", "remove")}
+    return {**note, **rest} if any(rest.values()) else None
 
 
 def _scope(run: int, target: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from dam_sync.model import journal_names
 from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.ledger import LedgerRow
-from dam_sync.model.written import UNRECORDED, EarlierFile, Obstacle, WrittenAsset, WrittenMembers
+from dam_sync.model.written import UNRECORDED, EarlierFile, Obstacle, OpenWrites, WrittenAsset, WrittenMembers
 from dam_sync.store.base import from_text, to_text
 from dam_sync.store.scratch import ScratchDatabase
 
@@ -33,7 +33,7 @@ CREATE TABLE written (target TEXT, seq INTEGER, kind TEXT, source TEXT, body TEX
 CREATE INDEX written_source ON written (source);
 CREATE TABLE begun (target TEXT PRIMARY KEY, source TEXT, earlier INTEGER);
 CREATE TABLE later (target TEXT, seq INTEGER, run INTEGER, PRIMARY KEY (target, seq)) WITHOUT ROWID;
-CREATE TABLE related (seq INTEGER PRIMARY KEY, owner TEXT, other TEXT, body TEXT);
+CREATE TABLE related (seq INTEGER PRIMARY KEY, owner TEXT, other TEXT, body TEXT, done INTEGER DEFAULT 0);
 CREATE INDEX related_assets ON related (owner, other);
 CREATE TABLE renamed (seq INTEGER PRIMARY KEY, body TEXT);
 CREATE TABLE member (container TEXT, target TEXT, seq INTEGER, adds INTEGER, done INTEGER DEFAULT 0,
@@ -45,6 +45,7 @@ CREATE TABLE obstacle (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target
     PRIMARY KEY (what, reason, stays, asset, target)) WITHOUT ROWID;
 CREATE TABLE earlier (what TEXT, reason TEXT, stays INTEGER, asset TEXT, target TEXT);
 """
+_RELATED = "INSERT INTO related (seq, owner, other, body) VALUES (?, ?, ?, ?)"
 
 
 class UndoList(ScratchDatabase):
@@ -86,7 +87,7 @@ class UndoList(ScratchDatabase):
             self._db.execute("INSERT INTO written VALUES (?, ?, ?, ?, ?)", values)
         elif kind in RELATIONS and (relation := _relation_of(row)):
             ends = (row.target, relation["target"])
-            self._db.execute("INSERT INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
+            self._db.execute(_RELATED, (row.seq, *ends, to_text(asdict(row))))
         elif kind in RENAMES:
             self._db.execute("INSERT INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
         elif kind is WriteKind.PLACE and _members_of(row) != NOBODY:
@@ -108,9 +109,9 @@ class UndoList(ScratchDatabase):
 
     def add_open_relation(self, row: LedgerRow) -> None:
         """A relation that the run was about to write or to remove. row: as the ledger would have it; its number is
-        below those of the ledger."""
+        above those of the ledger."""
         ends = (row.target, _relation_of(row)["target"])
-        self._db.execute("INSERT OR IGNORE INTO related VALUES (?, ?, ?, ?)", (row.seq, *ends, to_text(asdict(row))))
+        self._db.execute(_RELATED, (row.seq, *ends, to_text(asdict(row))))
 
     def add_open_rename(self, row: LedgerRow) -> None:
         """A term or container that the run was about to rename; row: see `add_open_relation`."""
@@ -181,8 +182,7 @@ class UndoList(ScratchDatabase):
 
     def renames(self) -> list[LedgerRow]:
         """Terms and containers that the run renamed, or was about to, the last one first."""
-        chosen = "SELECT body FROM renamed ORDER BY seq > ?, seq DESC"
-        return [_row(body) for (body,) in self._db.execute(chosen, (UNRECORDED,))]
+        return [_row(body) for (body,) in self._db.execute("SELECT body FROM renamed ORDER BY seq DESC")]
 
     def members(self, at_most: int) -> Iterator[WrittenMembers]:
         """What the run changed in each container, so many members at a time: what was done first says what was there
@@ -208,6 +208,17 @@ class UndoList(ScratchDatabase):
         noted = [(container, seq) for seq in finished]
         self._db.executemany("UPDATE member SET done = 2 WHERE (container, seq) = (?, ?)", noted)
         return finished
+
+    def relation_done(self, seq: int) -> None:
+        """This relation is undone."""
+        self._db.execute("UPDATE related SET done = 1 WHERE seq = ?", (seq,))
+
+    def open_writes(self) -> OpenWrites:
+        """What the run was about to change of memberships and relations and is not undone."""
+        chosen = "SELECT container, target FROM member WHERE seq >= ? AND NOT done"
+        members = frozenset((str(one), str(other)) for one, other in self._db.execute(chosen, (UNRECORDED,)))
+        rows = self._db.execute("SELECT body FROM related WHERE seq >= ? AND NOT done", (UNRECORDED,))
+        return OpenWrites(members, frozenset(_row(body).operation for (body,) in rows))
 
     def others(self) -> dict[str, list[str]]:
         """Other writes of the run by kind, with their names: terms, containers, and kinds that nothing undoes."""

@@ -103,9 +103,9 @@ class NameRestorer:
             back = one.restored()
             rows = self.context.counterparts.restored(back)
             await forget_terms(self.context, back)
-            seqs = (row.seq,) if row.seq > UNRECORDED else ()
+            seqs = (row.seq,) if row.seq < UNRECORDED else ()
             await self.context.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
-            return "", row.seq > UNRECORDED or one.path() != before
+            return "", row.seq < UNRECORDED or one.path() != before
 
     async def _named(self, row: LedgerRow) -> _Former | None:
         """The term or container; None if it is gone."""

@@ -56,7 +56,7 @@ from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.link import LinkRow
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json, value_from_json, value_to_json
-from dam_sync.model.written import EarlierFile, Obstacle, WrittenAsset
+from dam_sync.model.written import UNRECORDED, EarlierFile, Obstacle, WrittenAsset
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import Work
 from dam_sync.store.undo import IN_TRASH, LINKED, UNLINKED, Undone
@@ -396,7 +396,7 @@ class AssetUndoer:
             for side in change
             for place in placements_from_json(side or ())
         ]
-        rows = tuple(seq for seq in undo.rows if seq)
+        rows = tuple(seq for seq in undo.rows if seq < UNRECORDED)
         again = self.again and fate in (UNLINKED, LINKED) and not undo.restore
         left = [(each.what, each.reason) for each in undo.obstacles if each.stays]
         accepted = (ExposureRule.RETURNED.value,) if undo.shows else ()

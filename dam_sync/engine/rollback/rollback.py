@@ -121,7 +121,7 @@ class Rollback:
             self._refuse_stopped()
         self.counts = +self.counts
         self._others()
-        await context.store.forget_open_writes(self.listed.run)
+        await context.store.keep_open_writes(self.listed.run, self.listed.open_writes())
         await abort_orphaned_uploads(context)
 
     async def complete_begun(self) -> None:
@@ -246,7 +246,7 @@ class Rollback:
         links = await self.context.store.links_by_target([AssetId(row.target)])
         owner = links.get(AssetId(row.target))
         if owner is not None:
-            if row.seq < UNRECORDED and both and await self._is_there(row, relation) is not added:
+            if row.seq >= UNRECORDED and both and await self._is_there(row, relation) is not added:
                 both = False  # it was not written before the run was interrupted
             elif not await self._turn(row, relation, added=added, both=both):
                 return
@@ -254,7 +254,8 @@ class Rollback:
             again = not self.whole
             await self.context.store.relation_undone(owner.source, relation.kind, other, added=added, again=again)
             self.counts[RELATED if added else UNRELATED] += both
-        if row.seq > UNRECORDED:
+        self.listed.relation_done(row.seq)
+        if row.seq < UNRECORDED:
             await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))
 
     async def _is_there(self, row: LedgerRow, relation: Relation) -> bool:
@@ -328,7 +329,7 @@ class Rollback:
             refused |= await self._place(container, add, remove)
             self._refuse_stopped()
         rows = [
-            row for row in self.listed.members_done(members.container, {*moved, *gone} - refused) if row > UNRECORDED
+            row for row in self.listed.members_done(members.container, {*moved, *gone} - refused) if row < UNRECORDED
         ]
         if rows:
             await self.context.store.undone(self.listed.run, Undone("", members.container, rows))
@@ -366,4 +367,4 @@ class Rollback:
 
 def _undoing(row: LedgerRow) -> str:
     """The name of the write that undoes this row of a relation."""
-    return journal_names.undo(f"{row.kind}:{row.seq}")
+    return journal_names.undo(row.operation if row.seq >= UNRECORDED else f"{row.kind}:{row.seq}")
