@@ -74,11 +74,15 @@ def test_the_name_of_an_asset_without_a_file_is_carried_or_a_named_loss(
     assert (account.lost, account.written) == (lost, account.read - lost)
 
 
-@pytest.mark.parametrize("target", ["a_hypermedia", "d_templates"])
-def test_all_versions_that_it_gets_at_once_arrive(tmp_path: Path, target: str) -> None:
-    """None of them is behind a current one: the target has none."""
+@pytest.mark.parametrize(
+    "kinds",
+    [("b_documents", "a_hypermedia"), ("b_documents", "d_templates"), ("d_templates", "a_hypermedia")],
+    ids=lambda kinds: f"{kinds[0][0]}-{kinds[1][0]}",
+)
+def test_all_versions_that_it_gets_at_once_arrive(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    """None of them is behind a current one: the target has none. Also where listings are behind."""
     newer = b"newer" * 300
-    with WithoutFile(tmp_path, ("b_documents", target)).moving() as move:
+    with WithoutFile(tmp_path, kinds).moving() as move:
         move.full = True
         move.live()
         asset = next(AssetId(row["id"]) for row in move.source.assets if not row["versions"])

@@ -195,13 +195,13 @@ D = Least(
         DELETE: Counter({_GROUP: 4, "POST /v1/asset/{id}/delete": 1}),
     },
     members=Counter({"POST /v1/search/collection": 1}),
-    moved=Counter({"GET /v1/collection/{id}": 2}),
+    moved=Counter({"GET /v1/collection/{id}": 4}),
     placed=Counter({"PATCH /v1/collections/{id}": 1}),
     changed=Counter({"POST /v1/asset/expose": 1, _SCAN: 1}),  # 3.6: links of 50 files a call; versions fill a page
     trashed=Counter({"POST /v1/asset/{id}/delete": 1}),
 )
-"""`once` and `moved`: the first update and the first new membership, also that of a version, are read before and after:
-both are assumed."""
+"""`once` and `moved`: the first update, and the first addition to a collection and the first removal from one, also those
+for a version, are read before and after: that they leave everything else alone is assumed."""
 
 # -- service E ---------------------------------------------------------------------------------------------------------
 
