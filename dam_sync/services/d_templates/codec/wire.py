@@ -106,6 +106,13 @@ class VersionGroup:
         return (current or self.living)[-1]
 
     @property
+    def awaits_file(self) -> bool:
+        """Whether the current version is a newer one that shows no file: it was made for one, which is not there yet,
+        not processed, or not in the search index (wire D 6.9)."""
+        current = self.current
+        return not (current.has_file or current.is_first or current.federated or self.deleted)
+
+    @property
     def versions(self) -> tuple[Record, ...]:
         """The versions with a file; the current one last, if it has a file."""
         current = self.current

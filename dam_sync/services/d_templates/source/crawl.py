@@ -330,10 +330,11 @@ class _ListingState:
         return current.object in {record.object for record in here} or current.place < here[0].place
 
     async def _family(self, key: str, here: list[Record], *, lean: bool) -> VersionGroup:
-        """From the given rows if they are complete, from the first version to the current one; otherwise looked up."""
-        if not lean and here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current:
-            family = VersionGroup.of(here)
-        else:
+        """From the given rows if they are complete, from the first version to the current one with its file; otherwise
+        looked up: the search index may be behind (wire D 6.9)."""
+        family = VersionGroup.of(here)
+        whole = here[0].is_first and (here[0].deleted or any(one.current for one in here)) and here[-1].current
+        if lean or not whole or family.awaits_file:
             known = self._whole.get(key)
             objects = {record.object for record in known.records} if known else set()
             if known is not None and {record.object for record in here} <= objects:

@@ -137,7 +137,7 @@ def asset_of(family: VersionGroup, forms: MetadataForms, security: Security, nam
         created_at=moment(first.created),
         changed_at=moment(current.changed),
         imported_at=moment(first.created),
-        losses=(*losses, *_kept_back(family), *_undated(values, named)),
+        losses=(*losses, *_kept_back(family), *_awaited(family), *_undated(values, named)),
     )
 
 
@@ -166,6 +166,11 @@ def _kept_back(family: VersionGroup) -> tuple[Loss, ...]:
     """Files in the bin cannot be downloaded (wire D 4)."""
     files = len(family.versions) if family.deleted else 0
     return (Loss("versions", "in the recycle bin, cannot be downloaded", f"{files} files"),) if files else ()
+
+
+def _awaited(family: VersionGroup) -> tuple[Loss, ...]:
+    """The file of a version before it is carried, if there is any."""
+    return (Loss("versions", "the file of a newer version is not there yet"),) if family.awaits_file else ()
 
 
 def fields_of(record: Record, forms: MetadataForms) -> tuple[dict[str, Value], tuple[Loss, ...]]:
