@@ -133,7 +133,7 @@ def _least_to_follow(source: Least, target: Least, chosen: Mapping[str, Sequence
         if what == DELETE:
             read += times(TWICE * (many + CONTROL), source.asked) + times(TWICE, source.proof)
             read -= times(several, source.several)
-            write += times(several, target.trashed) + target.members
+            write += times(several, target.trashed) + target.removed
         if what == VERSION:
             write += times(-(-many // FILES), target.filed)
             if "GET /v1/collection/{id}" in target.write[what] and MOVE not in chosen:

@@ -30,8 +30,8 @@ class Least:
     before the first write, by a target, and once for what is written at all. write: for one change of each kind at this
     target, the reading before it included, none if the target cannot make the change; moved: once if an asset was
     moved; filed: once for each FILES new files; placed: for each container that assets of other containers come to or
-    go from, where members are written by container; members: once, to see in which containers removed assets are.
-    older: whether a source shows the older file versions.
+    go from, where members are written by container; removed: once if assets were removed: to see in which containers
+    they are, or that the first is in the trash then. older: whether a source shows the older file versions.
     """
 
     know: Calls
@@ -48,7 +48,7 @@ class Least:
     trashed: Calls = field(default_factory=Counter)
     moved: Calls = field(default_factory=Counter)
     placed: Calls = field(default_factory=Counter)
-    members: Calls = field(default_factory=Counter)
+    removed: Calls = field(default_factory=Counter)
     older: bool = True
 
 
@@ -194,14 +194,14 @@ D = Least(
         # 15: version by version, read before and after; 2.6: collections list files: which are its own is read first
         DELETE: Counter({_GROUP: 4, "POST /v1/asset/{id}/delete": 1}),
     },
-    members=Counter({"POST /v1/search/collection": 1}),
+    removed=Counter({"POST /v1/search/collection": 1}),
     moved=Counter({"GET /v1/collection/{id}": 4}),
     placed=Counter({"PATCH /v1/collections/{id}": 1}),
     changed=Counter({"POST /v1/asset/expose": 1, _SCAN: 1}),  # 3.6: links of 50 files a call; versions fill a page
     trashed=Counter({"POST /v1/asset/{id}/delete": 1}),
 )
-"""`once` and `moved`: the first update, and the first addition to a collection and the first removal from one, also those
-for a version, are read before and after: that they leave everything else alone is assumed."""
+"""`once` and `moved`: the first update, and the first addition to a collection and the first removal from one, also
+those for a version, are read before and after: that they leave everything else alone is assumed."""
 
 # -- service E ---------------------------------------------------------------------------------------------------------
 
@@ -239,6 +239,7 @@ E = Least(
         DELETE: Counter({_ASSET_E: 1, "DELETE /v2/assets/{id}": 1}),
     },
     placed=Counter({"POST /api/rest/category/assets": 1}),
+    removed=Counter({_ASSET_E: 1}),  # 6.6: the first removal is proven
     several=Counter({"GET /v2/assets/{id}/versions": 1}),  # 3.3
 )
 LEAST: Mapping[str, Least] = {"a": A, "b": B, "c": C, "d": D, "e": E}
