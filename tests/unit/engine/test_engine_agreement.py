@@ -119,6 +119,27 @@ def test_a_release_date_that_a_killed_attempt_took_away_returns_though_the_group
     assert made.patch.rights == Rights(LATER, None, frozenset("h"))
 
 
+def test_a_conflict_names_what_was_written_last_or_of_a_create_what_was_meant_last() -> None:
+    """For a create there is no link: the newest intent most likely stands there."""
+    second, wanted = (replace(PLAIN, fields={"title": title}) for title in ("T2", "T3"))
+    purposes = Purposes(state_of(PLAIN, second, wanted=wanted, fields={"title": "by hand"}))
+    for settlement, wrote in ((purposes.update(), "T1"), (purposes.resumed_create(), "T2")):
+        assert [(one.conflict.path, one.conflict.written) for one in settlement.open] == [("fields.title", wrote)]
+
+
+def test_what_others_changed_of_a_begun_create_is_no_conflict_if_it_is_to_be_hidden() -> None:
+    """Hiding does not depend on what others did."""
+    hidden = replace(PLAIN, closed=True)
+    for before, wanted in (((PLAIN,), hidden), ((hidden, PLAIN), PLAIN)):
+        made = Purposes(state_of(*before, wanted=wanted, fields={"title": "by hand"})).resumed_create()
+        assert made.settled == ()
+    assert (
+        Purposes(state_of(PLAIN, wanted=replace(PLAIN, fields={"title": "T2"}), fields={"title": "by hand"}))
+        .resumed_create()
+        .settled
+    )
+
+
 # -- random states -----------------------------------------------------------------------------------------------------
 
 

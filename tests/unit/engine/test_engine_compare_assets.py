@@ -14,10 +14,12 @@ from dam_sync.engine.compare.atoms import WHOLE
 from dam_sync.engine.compare.comparison import Delta, compare
 from dam_sync.engine.compare.expected import ExpectedFiles, Stage
 from dam_sync.engine.compare.facts import without_given
-from dam_sync.model.asset import Asset, Draft, FileRef, Rights
+from dam_sync.model.asset import Asset, Draft, FileRef, Marker, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
+from dam_sync.model.capabilities import Feature, MembershipWrite, Support
 from dam_sync.model.values import Localized
 from tests.support.comparisons import (
+    ABLE,
     FILE,
     LONG_AGO,
     NOW,
@@ -52,6 +54,7 @@ def test_without_any_state_nothing_counts_as_changed() -> None:
         ({"fields": {"title": "U"}}, "fields.title"),
         ({"fields": {"title": "T", "number": 3}}, "fields.number"),
         ({"fields": {}}, "fields.title"),
+        ({"fields": {"title": "T", "day": LONG_AGO + timedelta(hours=1)}}, "fields.day"),
         ({"tags": frozenset({"sea"})}, "tags"),
         ({"placements": frozenset({category("p")})}, "placements.category"),
         ({"status": "archived"}, "status"),
@@ -78,8 +81,18 @@ def test_what_no_state_has_was_done_by_others(part: dict[str, Any], path: str) -
         {"fields": {"title": "T", "flag": False}},
         {"fields": {"title": "T", "caption": Localized({"en": "a", "de": "a.jpg"})}},
         {"rights": Rights(release_at=LONG_AGO, groups=frozenset({"g"}))},
+        {"fields": {"title": "T", "day": LONG_AGO + timedelta(minutes=59)}},
+        {"fields": {"title": "T", "day": LONG_AGO - timedelta(minutes=59)}},
     ],
-    ids=["tenant's own status", "case of a status", "unticked box", "title from the file name", "date of arrival"],
+    ids=[
+        "tenant's own status",
+        "case of a status",
+        "unticked box",
+        "title from the file name",
+        "date of arrival",
+        "field dated after the arrival",
+        "field dated before the arrival",
+    ],
 )
 def test_what_the_target_gives_by_itself_is_nobodys_change(part: dict[str, Any]) -> None:
     assert foreign(replace(asset_of(PLAIN), **part), PLAIN) == []
@@ -181,6 +194,37 @@ def test_while_an_asset_is_created_anything_may_be_missing_and_nothing_added() -
     assert foreign(bare, whole, stage=Stage.CREATING) == []
     assert foreign(bare, whole) == ["fields.title", "groups", "placements.folder", "status", "tags"]
     assert foreign(replace(bare, tags=frozenset({"by hand"})), whole, stage=Stage.CREATING) == ["tags"]
+
+
+def test_the_field_of_the_marker_may_be_missing_until_an_asset_is_complete() -> None:
+    marked = replace(PLAIN, marker=Marker("title", "T"))
+    bare = asset_of(PLAIN, fields={})
+    assert foreign(bare, marked, stage=Stage.CREATING) == []
+    assert foreign(bare, marked) == ["fields.title"]
+
+
+def test_a_file_name_counts_once_an_asset_is_complete_and_only_where_a_call_writes_it() -> None:
+    """Until then the target names it after the file; and a file that was sent brings its name along."""
+    other = asset_of(PLAIN, filename="other.jpg")
+    assert foreign(other, PLAIN) == ["filename"]
+    assert foreign(other, PLAIN, stage=Stage.CREATING) == []
+    assert foreign(other, PLAIN, names=frozenset({"other.jpg"})) == []
+    unable = replace(facts(), capabilities=replace(ABLE, features={**ABLE.features, Feature.FILENAME: Support("no")}))
+    assert compare(expected(PLAIN), other, unable, SCOPE).foreign == []
+
+
+def test_where_an_asset_was_created_it_stays_and_nobody_moved_it() -> None:
+    moved = asset_of(PLAIN, placements=frozenset({category("q")}))
+    placed = replace(PLAIN, placements=frozenset({category("p")}))
+    assert foreign(moved, placed) == ["placements.category"]
+    memberships = {"category": MembershipWrite.AT_CREATION}
+    fixed = replace(facts(), capabilities=replace(ABLE, memberships=memberships))
+    assert compare(expected(placed), moved, fixed, SCOPE).foreign == []
+
+
+def test_the_type_of_a_file_is_not_compared() -> None:
+    """Some services correct it."""
+    assert foreign(asset_of(PLAIN, versions=(replace(FILE, media_type="image/x-other"),)), PLAIN) == []
 
 
 def test_a_container_is_the_same_by_its_id() -> None:

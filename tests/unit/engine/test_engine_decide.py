@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from dam_sync.engine.compare.file_keys import kept_versions, version_key
 from dam_sync.engine.decide.patches import patch_between
 from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide, fixed_among, fixed_values
+from dam_sync.engine.run.fitness import Fitness
 from dam_sync.engine.write.filenames import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.journal_names import CREATE, inside
+from dam_sync.model.limits import Limits
 from dam_sync.model.link import LinkRow
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.policy import Policy
 from dam_sync.model.schema import AssetType, Field, FieldKind, Schema
 from dam_sync.report.report import count_operations
@@ -277,3 +280,29 @@ def test_what_cannot_be_written_to_an_existing_asset_is_a_loss_and_no_call() -> 
         ("placements.section", "fixed"),
         ("filename", "fixed"),
     ]
+
+
+LARGE, SMALL, UNKNOWN = (FileRef(f"l{size}", "film.mov", size) for size in (11, 10, None))
+
+
+@pytest.mark.parametrize(
+    ("files", "attachments", "known", "parked"),
+    [
+        ((LARGE,), (), False, True),
+        ((SMALL,), (), False, False),
+        ((UNKNOWN,), (), False, False),
+        ((LARGE, SMALL), (), False, True),
+        ((SMALL,), (LARGE,), False, True),
+        ((SMALL,), (UNKNOWN,), False, False),
+        ((SMALL, LARGE), (), True, True),
+        ((SMALL,), (LARGE,), True, True),
+        ((SMALL,), (), True, False),
+    ],
+)
+def test_an_asset_with_a_file_above_the_limit_of_the_target_is_parked(
+    files: tuple[FileRef, ...], attachments: tuple[FileRef, ...], known: bool, parked: bool
+) -> None:
+    capabilities = replace(ABLE.capabilities, limits=Limits(largest_bytes=10))
+    target = Fitness(replace(ABLE, capabilities=capabilities), Policy())
+    found = target.unfit(replace(asset(*files), attachments=attachments), DRAFT, link(DRAFT, SMALL) if known else None)
+    assert (found is not None and found.cause is ParkReason.TOO_LARGE) is parked

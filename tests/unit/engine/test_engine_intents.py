@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dam_sync.engine.compare.expected import Expected
+from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.decide.patches import merge_patches
+from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.intents import ATTACHED, FILES, record_intent, recorded_intents
-from dam_sync.model.asset import Draft, Patch, Placement
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement
 from dam_sync.model.codec import draft_to_json
+from dam_sync.model.link import LinkRow
+from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 from tests.support.state.memory_journal import MemoryJournal
 
@@ -68,3 +75,24 @@ async def test_every_recorded_intent_is_remembered_however_many_there_are() -> N
     meant = await recorded_intents(journal)
     assert meant == [intent_of(draft) for draft in drafts]
     assert merge_patches(meant, drafts[-1]).filename == "119.jpg"
+
+
+def expected_by(link: LinkRow, *intents: Json) -> Expected:
+    context: Any = SimpleNamespace(counterparts=Counterparts(), target_schema=Schema({}))
+    return expected_of(context, link, intents)
+
+
+def test_what_may_be_there_is_the_link_first_and_then_each_intent_in_order() -> None:
+    """The first is what a conflict calls written."""
+    first, second, third = (Draft(None, f"{number}.jpg") for number in range(3))
+    found = expected_by(LinkRow("S", "X", draft=draft_to_json(first)), intent_of(second), intent_of(third))
+    assert found.states == [first, second, third]
+
+
+def test_files_are_not_compared_if_an_older_release_did_not_record_which_were_sent() -> None:
+    link = LinkRow("S", "X", size=3, versions=("1",), draft=draft_to_json(Draft(None, "a.jpg")))
+    sent = {**draft_to_json(Draft(None, "b.jpg")), FILES: [{"name": "b.jpg", "size": 4, "digests": {}}], ATTACHED: []}
+    files = expected_by(link, sent).files
+    assert (files.known, files.versions, files.allow(FileRef("", "c.jpg", 99))) == (True, 2, False)
+    files = expected_by(link, draft_to_json(Draft(None, "b.jpg"))).files
+    assert (files.known, files.versions, files.allow(FileRef("", "c.jpg", 99))) == (False, None, True)

@@ -23,7 +23,7 @@ from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Relation, Rights
 from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.codec import draft_to_json, placements_to_json
+from dam_sync.model.codec import draft_to_json, placements_to_json, rights_to_json
 from dam_sync.model.errors import InvalidValue, NotFound
 from dam_sync.model.exposure import ExposureRule, Waiver, Waivers
 from dam_sync.model.journal import call_again, note_fact
@@ -259,6 +259,12 @@ async def test_an_asset_is_undone_once_and_read_again(scene: Scene) -> None:
     link = await scene.link()
     assert link is not None
     assert (link.draft["fields"], link.source_revision) == ({"title": "T1"}, "")
+
+
+async def test_a_plan_says_that_more_people_would_see_an_asset_without_reading_it(scene: Scene) -> None:
+    sides = [rights_to_json(rights) for rights in (Rights(groups=EVERYBODY), DRAFT.rights)]
+    undo = await scene.undoer.planned(written(row("update:1", {"rights": sides})))
+    assert (undo.obstacles, undo.empty) == ((WIDENS,), True)
 
 
 @pytest.mark.parametrize("kept", ["linked", "in the trash"])

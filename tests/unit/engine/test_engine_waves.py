@@ -136,6 +136,16 @@ async def test_what_another_wave_listed_stays_as_it_is(store: SqlStore) -> None:
     assert (await store.tally(run))["of other waves"] == 2
 
 
+async def test_an_asset_of_another_wave_is_not_moved_by_name(store: SqlStore) -> None:
+    """It would be moved without the plan and the sign-off of its wave."""
+    selections: Any = None  # nothing is sorted
+    press = WaveRun("press", selections)
+    await press.refuse_others(store, {"p", "new"})
+    with pytest.raises(ConfigError, match="the asset v is of wave video, not of wave press") as refused:
+        await press.refuse_others(store, {"p", "v"})
+    assert refused.value.hint == "add `--wave video`"
+
+
 async def test_a_change_that_another_wave_meets_is_due_in_its_own(store: SqlStore) -> None:
     run = (await store.begin("job", "run")).id
     store.work_for("video")
