@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,23 +22,30 @@ from dam_sync.engine.guards.mass_deletion import (
     unseen_source,
 )
 from dam_sync.engine.guards.missing import MissingMonitor
+from dam_sync.engine.guards.preflight import refuse_in_between
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
+from dam_sync.engine.read.members import TARGET as AT_TARGET
+from dam_sync.engine.run.removals import Confirmation, remove_deleted
+from dam_sync.engine.run.unlisted import refuse_lost_memberships
 from dam_sync.mapping.vocabulary import TermIndex
-from dam_sync.model.asset import Asset, AssetId, Entry
-from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.asset import Asset, AssetId, Entry, Placement
+from dam_sync.model.capabilities import Capabilities, Operation
 from dam_sync.model.clock import SystemClock
-from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.deletion_policy import DeletionPolicy
+from dam_sync.model.errors import NotFound, SafetyStop, Transient
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
+from dam_sync.model.policy import Policy
 from dam_sync.model.probed import Account
 from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.schema import FieldKind, Schema
 from dam_sync.model.service import Batch, Shard
 from dam_sync.model.values import Term
 from dam_sync.model.waits import current_waits
+from dam_sync.model.writes import Membership
 from dam_sync.store.note_keys import tenant_key
-from dam_sync.store.rows import RunRow
+from dam_sync.store.rows import IN_TRASH, Deletion, RunRow
 from dam_sync.store.store import SqlStore
 from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled, with_lines
 from tests.support.state.shared_engine import SHARED
@@ -493,3 +500,105 @@ async def test_a_run_that_starts_its_listing_again_reads_everything_again(store:
     tally = await store.tally(run)
     assert (tally["listed"], tally["open"], tally["created"]) == (2, 2, 0)
     assert not await store.is_blank()
+
+
+# -- what a listing may not take away ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "command", "stops"),
+    [
+        (20, 9, "run", True),
+        (20, 10, "run", False),
+        (FEW, 0, "run", False),
+        (FEW + 1, 0, "run", True),
+        (20, 0, "verify", False),
+    ],
+)
+async def test_memberships_of_which_most_are_gone_stop_a_run(
+    desk: Desk, before: int, now: int, command: str, stops: bool
+) -> None:
+    """Every asset would leave its containers."""
+    press = Placement("folder", ("Press",), "c1")
+    for run, number in ((1, before), (2, now)):
+        await desk.store.begin_members(run)
+        there = tuple(AssetId(f"s{each}") for each in range(number))
+        await desk.store.add_members([Membership(press, (*there, AssetId(f"{AT_TARGET}t")))])
+        await desk.store.end_members()
+        if run == 1:
+            await desk.store.keep_members(without=AT_TARGET)
+    desk.run = replace(RUN, command=command)
+    if not stops:
+        return await refuse_lost_memberships(desk.session)
+    with pytest.raises(SafetyStop, match=f"returns {now} membership.*, and returned {before} in the last run"):
+        await refuse_lost_memberships(desk.session)
+    desk.options = RunOptions(accept_changes=True)
+    return await refuse_lost_memberships(desk.session)
+
+
+async def test_single_assets_are_refused_while_a_whole_run_is_unfinished(desk: Desk) -> None:
+    """Two listings would be in one journal."""
+    some, run = frozenset({"a"}), await desk.store.begin("job", "run")
+    await refuse_in_between(desk.store, frozenset())
+    with pytest.raises(SafetyStop, match=f"run {run.id} is not finished, so --only cannot be used"):
+        await refuse_in_between(desk.store, some)
+    await desk.store.finish(run.id, {})
+    await refuse_in_between(desk.store, some)
+
+
+@pytest.mark.parametrize(
+    ("account", "lost", "message"),
+    [
+        (Account("s", "ann"), set(), ""),
+        (Account("s", "bob"), set(), "another tenant or another user"),
+        (Account("z", "ann"), set(), "another tenant or another user"),
+        (Account("s", "ann"), {"k1"}, ""),
+        (Account("s", "ann"), {"k1", "k2"}, "2 of 3 assets that exist"),
+    ],
+    ids=["the same", "another user", "another tenant", "one asset is not found", "most are not found"],
+)
+async def test_each_confirmation_asks_again_who_reads_the_source_and_what_it_sees(
+    desk: Desk, account: Account, lost: set[str], message: str
+) -> None:
+    """The token may be another one meanwhile."""
+
+    class Source(Side):
+        async def probe(self) -> Account:
+            return account
+
+        async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
+            return frozenset(each for each in assets if each in lost | {"gone"})
+
+    desk.source, desk.source_account = Source(), Account("s", "ann")
+    desk.now = lambda: datetime(2026, 1, 5, tzinfo=UTC)  # type: ignore[attr-defined]
+    due = [Deletion(name, "t", IN_TRASH, RUN.started_at, 0, 1, "all") for name in ("gone", "there")]
+    confirmation = Confirmation(desk.session, tuple(map(AssetId, ("k1", "k2", "k3"))), strict=False)
+    if not message:
+        assert [each.source for each in await confirmation.confirmed(due)] == ["gone"]
+        return
+    with pytest.raises(SafetyStop, match=message):
+        await confirmation.confirmed(due)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [RunOptions(only=frozenset({"a"})), RunOptions(limit=1)],
+    ids=["some assets", "a limit"],
+)
+async def test_a_run_that_did_not_list_what_is_gone_removes_nothing(desk: Desk, options: RunOptions) -> None:
+    about: Any = desk
+    about.policy = Policy(deletions=DeletionPolicy(timedelta(0)))
+    about.due_by = datetime(2027, 1, 1, tzinfo=UTC)
+
+    async def enter(phase: str) -> None:
+        raise Transient(phase)
+
+    about.enter, about.wave = enter, None
+    desk.target.capabilities = Capabilities(frozenset({Operation.REMOVE}))
+    await linked(desk.store, 2)
+    await desk.store.keep_deletions([Deletion("s000", "t000", IN_TRASH, RUN.started_at, 0, 1, "all")], [])
+    worker: Any = None
+    with pytest.raises(Transient, match="confirming"):
+        await remove_deleted(desk.session, worker)
+    desk.options = options
+    await remove_deleted(desk.session, worker)

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.run.second_pass import write_memberships, write_relations
+from dam_sync.engine.read.members import TARGET, read_members
+from dam_sync.engine.run.second_pass import unwritten_relations, write_memberships, write_relations
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Entry, Placement, Relation, Revision
-from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import InvalidValue
 from dam_sync.model.journal import call_again
@@ -24,6 +26,8 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.service import Batch, Shard
+from dam_sync.model.writes import Membership
+from dam_sync.store.refused import circle_of
 from dam_sync.store.rows import Run
 from dam_sync.store.runs import RELATES
 from dam_sync.store.store import SqlStore
@@ -36,7 +40,7 @@ OLD, NEW = (Placement("folder", ("Press",), each) for each in ("c-1", "c-2"))
 @dataclass
 class Desk:
     """As much of a run's context as the second pass looks at. noted: what was durable of memberships at each call;
-    refused: an asset that is added to nothing."""
+    refused: an asset that is added to nothing; circles: whether relations may lead in one."""
 
     store: SqlStore
     run: Run
@@ -46,6 +50,7 @@ class Desk:
     noted: list[list[OpenMemberships]] = field(default_factory=list)
     related: list[tuple[bool, str, str]] = field(default_factory=list)
     refused: str = ""
+    circles: bool = True
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
@@ -73,7 +78,7 @@ class Desk:
         return True
 
     def writes(self, feature: Feature) -> bool:
-        return True
+        return self.circles or feature is not Feature.CYCLES
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
         self.related.append((True, asset, relation.target))
@@ -87,14 +92,19 @@ class Desk:
         await write_memberships(cast(RunContext, self))
 
     async def queue(
-        self, *placements: tuple[Placement, Any, bool], relations: Sequence[tuple[str, AssetId, bool]] = ()
+        self,
+        *placements: tuple[Placement, Any, bool],
+        relations: Sequence[tuple[str, AssetId, bool]] = (),
+        owner: str = "a",
     ) -> None:
         """An asset is written, and these memberships and relations of it wait."""
         number = next(self.numbers)
         shard = Shard(f"s{number}")
-        await self.store.record(self.run.id, shard, Batch((Entry(AssetId("a"), Revision(str(number))),), None), ())
+        await self.store.record(self.run.id, shard, Batch((Entry(AssetId(owner), Revision(str(number))),), None), ())
         (work,) = await self.store.claim(self.run.id, 1, timedelta(minutes=1))
-        outcome = Outcome("updated", link=LinkRow("a", "t-a"), placements=placements, relations=tuple(relations))
+        outcome = Outcome(
+            "updated", link=LinkRow(owner, f"t-{owner}"), placements=placements, relations=tuple(relations)
+        )
         await self.store.complete(work, outcome)
 
     async def link(self, *assets: str) -> None:
@@ -181,3 +191,90 @@ async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_
     await write_relations(cast(RunContext, desk))
     assert desk.related == []
     assert await desk.store.next_relations(9) == []
+
+
+async def test_what_was_refused_is_tried_again_once_in_a_run_and_not_in_one_of_named_assets(desk: Desk) -> None:
+    desk.refused = "t1"
+    await desk.write((OLD, AssetId("t1"), True))
+    await write_memberships(cast(RunContext, desk))
+    assert len(desk.noted) == 1, "the run that was refused does not ask again"
+    await desk.store.finish(desk.run.id, {})
+    desk.run = await desk.store.begin("job", "run")
+    desk.hinted, desk.refused = True, ""
+    await write_memberships(cast(RunContext, desk))
+    assert desk.placed == []
+    desk.hinted = False
+    for _ in range(2):
+        await write_memberships(cast(RunContext, desk))
+    assert desk.placed == [("c-1", ("t1",), ())]
+
+
+@pytest.mark.parametrize("circles", [True, False])
+async def test_a_relation_that_would_close_a_circle_is_not_written_where_the_target_refuses_that(
+    desk: Desk, circles: bool
+) -> None:
+    """It would be one refused call in every run."""
+    desk.circles = circles
+    await desk.link("a", "b")
+    await desk.queue(relations=[("view", AssetId("b"), True)])
+    await write_relations(cast(RunContext, desk))
+    await desk.store.put_link(LinkRow("a", "t-a", relations=(("view", "b"),)))
+    await desk.queue(relations=[("view", AssetId("a"), True)], owner="b")
+    await write_relations(cast(RunContext, desk))
+    assert desk.related == [(True, "t-a", "t-b"), *([(True, "t-b", "t-a")] if circles else [])]
+    told = await unwritten_relations(cast(RunContext, desk))
+    assert told == ([] if circles else [(circle_of("view"), 1)])
+
+
+IN_BULK = MembershipWrite.IN_BULK
+
+
+@pytest.mark.parametrize(
+    ("written", "about", "asked"),
+    [
+        (["folder"], {}, "all"),
+        (["label"], {}, ""),
+        ([], {}, ""),
+        (["folder"], {"members": False}, ""),
+        (["folder"], {"due": ["t1"]}, ""),
+        (["folder"], {"due": ["t1"], "by_asset": True}, "t1"),
+        (["folder"], {"due": ["t1"], "full": True}, "all"),
+        (["folder"], {"due": ["t1"], "reads_target": True}, "all"),
+    ],
+    ids=[
+        "all are read",
+        "of a kind that the assets carry",
+        "without placements in the mapping",
+        "where nobody lists members",
+        "a delta would have to read all",
+        "a delta reads those of some assets",
+        "a full run",
+        "a run that compares the target",
+    ],
+)
+async def test_which_memberships_of_the_target_are_read(
+    desk: Desk, written: list[str], about: dict[str, Any], asked: str
+) -> None:
+    calls: list[str] = []
+
+    async def found(assets: Sequence[AssetId] = ()) -> AsyncIterator[Membership]:
+        calls.append(" ".join(assets) or "all")
+        yield Membership(OLD, (AssetId("t1"), AssetId("t2")))
+
+    async def enter(phase: str) -> None:
+        """Nobody looks."""
+
+    operations = frozenset({Operation.MEMBERS} if about.get("members", True) else ())
+    able = Capabilities(operations, memberships={"folder": IN_BULK}, members_by_asset=about.get("by_asset", False))
+    context: Any = SimpleNamespace(
+        target=SimpleNamespace(capabilities=able, members=found, members_of=found),
+        crosswalk=SimpleNamespace(plan=SimpleNamespace(placements=[("album", kind) for kind in written])),
+        options=SimpleNamespace(full=about.get("full", False)),
+        reads_target=about.get("reads_target", False),
+        store=desk.store,
+        enter=enter,
+    )
+    await read_members(context, about.get("due"))
+    assert calls == ([asked] if asked else [])
+    known = await desk.store.members_of([AssetId(f"{TARGET}t1"), AssetId(f"{TARGET}t2")])
+    assert len(known) == {"": 0, "all": 1 if "due" in about else 2, "t1": 1}[asked]

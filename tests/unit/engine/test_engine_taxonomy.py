@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from dam_sync.engine.context.stages import Concluded
 from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.engine.names.terms import TargetTerms
-from dam_sync.model.asset import Placement
+from dam_sync.engine.run.worker import Worker
+from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Capabilities, Operation
-from dam_sync.model.errors import Transient
+from dam_sync.model.errors import DamSyncError, InvalidValue, StillFetching, Transient
+from dam_sync.model.outcome import Outcome
+from dam_sync.model.shared_target import SharedPart, UnsharedTarget
 from dam_sync.model.values import Term
+from dam_sync.store.rows import Work
 from tests.support.state.memory_journal import MemoryJournal
 
 
@@ -23,12 +30,25 @@ class Target:
     def __init__(self, fails: int = 0) -> None:
         self.calls: list[tuple[str, tuple[str, ...]]] = []
         self.fails = fails
+        self.refuses = False
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         self.calls.append((vocabulary, tuple(f"{term.parent}>{term.label}" for term in terms)))
         if len(self.calls) == self.fails:
             raise Transient("no response")
+        if self.refuses:
+            raise InvalidValue("a closed list")
         return tuple(Term(term.label, f"id-{term.label}", term.path, term.parent) for term in terms)
+
+
+class Told(UnsharedTarget):
+    """What other processes are told."""
+
+    def __init__(self) -> None:
+        self.told: list[SharedPart] = []
+
+    async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
+        self.told += parts
 
 
 def terms_of(target: Target, journal: MemoryJournal) -> TargetTerms:
@@ -164,3 +184,64 @@ async def test_what_is_below_one_that_others_renamed_is_found_and_made_there() -
     assert {place.path: place.id for place in made} == {("Ours", "2024"): "c3", ("Ours", "2025"): "new in c1"}
     ours = await containers.resolve([Placement("folder", ("Ours",))])
     assert [place.id for place in ours] == ["c1"]
+
+
+async def test_what_was_refused_is_told_as_not_existing() -> None:
+    """No other process waits for it then."""
+    target, journal, shared = Target(), MemoryJournal(), Told()
+    terms = TargetTerms(target, journal, ("tags",), shared=shared)  # type: ignore[arg-type]
+    target.refuses = True
+    with pytest.raises(InvalidValue):
+        await terms.ensure(FLAT[:1])
+    assert [(part.path, part.value) for part in shared.told] == [(("Sea",), None)]
+    shared.told.clear()
+    with pytest.raises(InvalidValue):  # of several, some may have been added
+        await terms.ensure(FLAT)
+    assert shared.told == []
+
+
+async def test_terms_are_recalled_unless_they_are_in_doubt_or_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms = terms_of(Target(), MemoryJournal())
+    terms.recalled = {"tags": {label: Term(label, label) for label in ("Sea", "Wood")}, "tree": {"Oak": Term("Oak")}}
+    assert terms.met().keys() == {"tags", "tree"}
+    monkeypatch.setattr("dam_sync.engine.names.terms.MOST_RECALLED", 1)
+    assert terms.met().keys() == {"tree"}
+    terms.doubted = True
+    assert terms.met() == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "doubted"),
+    [(InvalidValue("no such term"), True), (Transient("no response"), True), (StillFetching("wait"), False)],
+)
+async def test_recalled_terms_are_in_doubt_after_a_write_that_was_refused(error: DamSyncError, doubted: bool) -> None:
+    """One of them may be gone."""
+
+    async def refuse(_: object) -> None:
+        raise error
+
+    worker: Any = object.__new__(Worker)
+    worker.terms, worker.writer = terms_of(Target(), MemoryJournal()), SimpleNamespace(outcome=refuse)
+    failed = await worker.write(Concluded(Work(1, AssetId("a"), ""), Outcome("skipped")))
+    assert (failed.error, worker.terms.doubted) == (error, doubted)
+
+
+@pytest.mark.parametrize("placed", [False, True])
+async def test_containers_are_read_on_first_use_and_only_if_the_mapping_writes_placements(placed: bool) -> None:
+    plan = SimpleNamespace(placements=[("folder", "folder")] if placed else [])
+    read: list[str] = []
+
+    class Folders:
+        capabilities = Capabilities(frozenset({Operation.CONTAINERS}))
+
+        async def containers(self) -> AsyncIterator[Placement]:
+            read.append("containers")
+            yield Placement("folder", ("Press",), "c1")
+
+    worker: Any = object.__new__(Worker)
+    worker.containers, worker.terms = TargetContainers(Folders(), MemoryJournal()), terms_of(Target(), MemoryJournal())  # type: ignore[arg-type]
+    worker.context, worker.compared = SimpleNamespace(crosswalk=SimpleNamespace(plan=plan), planned=None), True
+    for _ in range(2):
+        await worker._know_target()
+        assert await worker._containers() == ({("folder", ("Press",)): "c1"} if placed else {})
+    assert read == ["containers"] * placed
