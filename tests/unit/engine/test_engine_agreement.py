@@ -127,17 +127,17 @@ def test_a_conflict_names_what_was_written_last_or_of_a_create_what_was_meant_la
         assert [(one.conflict.path, one.conflict.written) for one in settlement.open] == [("fields.title", wrote)]
 
 
-def test_what_others_changed_of_a_begun_create_is_no_conflict_if_it_is_to_be_hidden() -> None:
+def test_what_others_changed_of_a_begun_create_is_no_conflict_if_it_is_or_was_to_be_hidden() -> None:
     """Hiding does not depend on what others did."""
-    hidden = replace(PLAIN, closed=True)
-    for before, wanted in (((PLAIN,), hidden), ((hidden, PLAIN), PLAIN)):
-        made = Purposes(state_of(*before, wanted=wanted, fields={"title": "by hand"})).resumed_create()
-        assert made.settled == ()
-    assert (
-        Purposes(state_of(PLAIN, wanted=replace(PLAIN, fields={"title": "T2"}), fields={"title": "by hand"}))
-        .resumed_create()
-        .settled
-    )
+    wanted = replace(PLAIN, fields={"title": "T2"})
+    hidden, hides = replace(PLAIN, closed=True), replace(wanted, closed=True)
+    for before, draft, paths in (
+        ((PLAIN,), wanted, ["fields.title"]),
+        ((PLAIN,), hides, []),
+        ((hidden, PLAIN), wanted, []),
+    ):
+        made = Purposes(state_of(*before, wanted=draft, fields={"title": "by hand"})).resumed_create()
+        assert [one.conflict.path for one in made.settled] == paths
 
 
 # -- random states -----------------------------------------------------------------------------------------------------

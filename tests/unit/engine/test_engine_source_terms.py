@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import cast
 
 from dam_sync.engine.names.source_terms import SourceTerms
@@ -48,6 +49,14 @@ async def test_terms_are_whole_once_the_vocabulary_was_read() -> None:
     assert known.whole(BARE).fields == {"subject": (SEA, Term("Elsewhere", "9")), "main": SEA, "note": "Sea"}
     assert not await known.load(BARE)
     assert source.read == ["subjects"]
+
+
+async def test_a_term_that_is_made_whole_keeps_the_label_that_was_read() -> None:
+    """The asset's own text counts."""
+    known = origins(Source(), subject="subjects")
+    read = asset(subject=Term("read so", "2"))
+    await known.load(read)
+    assert known.whole(read).fields == {"subject": replace(SEA, label="read so")}
 
 
 async def test_what_is_above_a_term_is_made_whole_too() -> None:

@@ -73,6 +73,7 @@ class Life:
     target: Service
     source: Service
     policy: ConflictPolicy = ConflictPolicy.PARK
+    parts: Mapping[str, ConflictPolicy] = field(default_factory=dict)
     rule: VocabularyRule = FLAT
     run: int = 0
     notes: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Life:
             source=self.source,
             store=self.store,
             run=SimpleNamespace(id=self.run),
-            policy=SimpleNamespace(conflicts=ConflictRules(self.policy)),
+            policy=SimpleNamespace(conflicts=ConflictRules(self.policy, self.parts)),
             crosswalk=SimpleNamespace(languages=languages, vocabularies={TOPICS: self.rule}),
             repairs=False,
         )
@@ -205,6 +206,17 @@ async def test_one_without_an_id_that_others_renamed_is_not_what_is_made_instead
     life.target.rows = {"Meer": Term("Meer", "Meer", ("Meer",))}
     assert await life.meets(OCEAN) == ["new Ocean Ocean"]
     assert [row.former for row in await life.store.counterparts()] == [()]
+
+
+@pytest.mark.parametrize("default", [ConflictPolicy.SOURCE, ConflictPolicy.TARGET])
+async def test_a_term_that_both_renamed_follows_the_policy_of_all_values(life: Life, default: ConflictPolicy) -> None:
+    """Terms are in many fields, of which each may have a policy of its own."""
+    await life.meets(SEA)
+    life.target.rows["t1"] = Term("Meer", "t1", ("Meer",))
+    (other,) = {ConflictPolicy.SOURCE, ConflictPolicy.TARGET} - {default}
+    life.policy, life.parts = default, {"fields.subject": other, "placements": other}
+    await life.meets(OCEAN)
+    assert life.target.renamed == (["Meer > Ocean"] if default is ConflictPolicy.SOURCE else [])
 
 
 async def test_the_old_one_is_named_where_the_new_name_is_taken(life: Life) -> None:
