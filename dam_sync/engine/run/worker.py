@@ -335,7 +335,9 @@ class Worker:
         try:
             return Written(work, await self.writer.outcome(item), item.asset)
         except NotFound as error:
-            return Failed(work, await self._not_found(error, work, link), item.asset)
+            reason = await self._not_found(error, work, link)
+            self.terms.doubted |= reason is error  # neither asset is gone, so that a recalled term may be
+            return Failed(work, reason, item.asset)
         except DamSyncError as error:
             if not isinstance(react(error, work, writing=True), RestartAsset | ReleaseAsset):
                 self.terms.doubted = True  # a recalled term may be gone

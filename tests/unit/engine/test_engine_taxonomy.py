@@ -14,7 +14,7 @@ from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.engine.run.worker import Worker
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Capabilities, Operation
-from dam_sync.model.errors import DamSyncError, InvalidValue, StillFetching, Transient
+from dam_sync.model.errors import DamSyncError, InvalidValue, NotFound, StillFetching, Transient
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.shared_target import SharedPart, UnsharedTarget
 from dam_sync.model.values import Term
@@ -210,9 +210,24 @@ async def test_terms_are_recalled_unless_they_are_in_doubt_or_too_many(monkeypat
     assert terms.met() == {}
 
 
+GONE, REASON = NotFound("no such asset"), NotFound("it is no longer at the target")
+
+
+async def reason_of(error: DamSyncError, *_: object) -> DamSyncError:
+    """Another one if the asset itself is gone."""
+    return REASON if error is GONE else error
+
+
 @pytest.mark.parametrize(
     ("error", "doubted"),
-    [(InvalidValue("no such term"), True), (Transient("no response"), True), (StillFetching("wait"), False)],
+    [
+        (InvalidValue("no such term"), True),
+        (Transient("no response"), True),
+        (StillFetching("wait"), False),
+        (NotFound("no such term"), True),
+        (GONE, False),
+    ],
+    ids=["refused", "no response", "to be continued", "something is not found", "the asset is not found"],
 )
 async def test_recalled_terms_are_in_doubt_after_a_write_that_was_refused(error: DamSyncError, doubted: bool) -> None:
     """One of them may be gone."""
@@ -222,8 +237,9 @@ async def test_recalled_terms_are_in_doubt_after_a_write_that_was_refused(error:
 
     worker: Any = object.__new__(Worker)
     worker.terms, worker.writer = terms_of(Target(), MemoryJournal()), SimpleNamespace(outcome=refuse)
+    worker.missing = SimpleNamespace(while_writing=reason_of)
     failed = await worker.write(Concluded(Work(1, AssetId("a"), ""), Outcome("skipped")))
-    assert (failed.error, worker.terms.doubted) == (error, doubted)
+    assert (failed.error, worker.terms.doubted) == (await reason_of(error), doubted)
 
 
 @pytest.mark.parametrize("placed", [False, True])
