@@ -119,7 +119,7 @@ def test_a_release_date_that_a_killed_attempt_took_away_returns_though_the_group
     assert made.patch.rights == Rights(LATER, None, frozenset("h"))
 
 
-def test_a_conflict_names_what_was_written_last_or_of_a_create_what_was_meant_last() -> None:
+def test_a_conflict_names_what_was_written_last_or_of_a_create_the_newest_intent() -> None:
     """For a create there is no link: the newest intent most likely stands there."""
     second, wanted = (replace(PLAIN, fields={"title": title}) for title in ("T2", "T3"))
     purposes = Purposes(state_of(PLAIN, second, wanted=wanted, fields={"title": "by hand"}))

@@ -510,12 +510,14 @@ async def test_a_run_that_starts_its_listing_again_reads_everything_again(store:
     [
         (20, 9, "run", True),
         (20, 10, "run", False),
+        (40, 19, "run", True),
+        (40, 21, "run", False),
         (FEW, 0, "run", False),
         (FEW + 1, 0, "run", True),
         (20, 0, "verify", False),
     ],
 )
-async def test_memberships_of_which_most_are_gone_stop_a_run(
+async def test_a_run_stops_when_most_memberships_vanished(
     desk: Desk, before: int, now: int, command: str, stops: bool
 ) -> None:
     """Every asset would leave its containers."""
@@ -585,7 +587,7 @@ async def test_each_confirmation_asks_again_who_reads_the_source_and_what_it_see
     [RunOptions(only=frozenset({"a"})), RunOptions(limit=1)],
     ids=["some assets", "a limit"],
 )
-async def test_a_run_that_did_not_list_what_is_gone_removes_nothing(desk: Desk, options: RunOptions) -> None:
+async def test_a_run_of_some_assets_removes_nothing(desk: Desk, options: RunOptions) -> None:
     about: Any = desk
     about.policy = Policy(deletions=DeletionPolicy(timedelta(0)))
     about.due_by = datetime(2027, 1, 1, tzinfo=UTC)

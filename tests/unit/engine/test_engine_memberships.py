@@ -194,7 +194,7 @@ async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_
 
 
 async def test_what_was_refused_is_tried_again_once_in_a_run_and_not_in_one_of_named_assets(desk: Desk) -> None:
-    desk.refused = "t1"
+    desk.refused, desk.hinted = "t1", False
     await desk.write((OLD, AssetId("t1"), True))
     await write_memberships(cast(RunContext, desk))
     assert len(desk.noted) == 1, "the run that was refused does not ask again"

@@ -10,7 +10,7 @@ import pytest
 
 from dam_sync.engine.context.stages import Concluded
 from dam_sync.engine.names.containers import TargetContainers
-from dam_sync.engine.names.terms import TargetTerms
+from dam_sync.engine.names.terms import MOST_RECALLED, TargetTerms
 from dam_sync.engine.run.worker import Worker
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import Capabilities, Operation
@@ -186,7 +186,7 @@ async def test_what_is_below_one_that_others_renamed_is_found_and_made_there() -
     assert [place.id for place in ours] == ["c1"]
 
 
-async def test_what_was_refused_is_told_as_not_existing() -> None:
+async def test_other_processes_learn_that_what_was_refused_does_not_exist() -> None:
     """No other process waits for it then."""
     target, journal, shared = Target(), MemoryJournal(), Told()
     terms = TargetTerms(target, journal, ("tags",), shared=shared)  # type: ignore[arg-type]
@@ -200,11 +200,13 @@ async def test_what_was_refused_is_told_as_not_existing() -> None:
     assert shared.told == []
 
 
-async def test_terms_are_recalled_unless_they_are_in_doubt_or_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_terms_are_recalled_unless_they_are_in_doubt_or_too_many() -> None:
     terms = terms_of(Target(), MemoryJournal())
     terms.recalled = {"tags": {label: Term(label, label) for label in ("Sea", "Wood")}, "tree": {"Oak": Term("Oak")}}
     assert terms.met().keys() == {"tags", "tree"}
-    monkeypatch.setattr("dam_sync.engine.names.terms.MOST_RECALLED", 1)
+    terms.recalled = {**terms.recalled, "tags": dict.fromkeys(map(str, range(MOST_RECALLED)), Term("Sea"))}
+    assert terms.met().keys() == {"tags", "tree"}
+    terms.recalled = {**terms.recalled, "tags": {**terms.recalled["tags"], "one more": Term("Wood")}}
     assert terms.met().keys() == {"tree"}
     terms.doubted = True
     assert terms.met() == {}

@@ -279,7 +279,7 @@ async def test_a_link_to_another_asset_of_the_target_says_nothing_of_this_one(sc
     assert scene.service.calls == []
 
 
-async def test_why_a_missing_asset_is_kept(scene: Scene) -> None:
+async def test_why_nothing_is_done_to_a_missing_asset(scene: Scene) -> None:
     """One that the run removed is no loss."""
     scene.service.asset = None
     assert await scene.undo(UPDATED) == UndoneAsset(KEPT, (LOST,))
@@ -370,7 +370,7 @@ async def test_what_a_rollback_had_begun_is_completed_but_nothing_that_the_run_c
     assert links.keys() == {"S"} | (set() if removed else {"S2"})
 
 
-async def test_a_rollback_that_was_given_up_is_forgotten_also_where_an_asset_was_kept(scene: Scene) -> None:
+async def test_a_rollback_that_was_given_up_is_forgotten_also_where_an_asset_stays(scene: Scene) -> None:
     scene.service.asset = None
     assert await given_up(scene) == []
     assert scene.service.calls == []
@@ -440,7 +440,7 @@ async def test_memberships_return_in_full_batches_and_a_row_is_undone_with_all_o
     assert stays == [("memberships", "t2")]
 
 
-async def test_a_relation_whose_other_end_is_gone_went_with_it(store: SqlStore, listed: UndoList) -> None:
+async def test_a_relation_whose_other_end_is_missing_went_with_it(store: SqlStore, listed: UndoList) -> None:
     """It is not written again, and one that is refused for that is no obstacle."""
     end = {"kind": "view", "target": "Y"}
     rows = [

@@ -133,17 +133,14 @@ async def test_one_asset_is_compared_without_containers_where_a_side_lists_their
         assert [one.path for one in judged.found] == paths
 
 
-async def test_assets_in_the_trash_are_no_doubles_and_so_many_are_remembered(
-    store: SqlStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_assets_in_the_trash_are_no_doubles_and_so_many_are_remembered(store: SqlStore) -> None:
     """Old attempts lie there."""
     marked = {"key": marker_value("here", AssetId("s"))}
     link, second = LinkRow("s", "t0"), asset("t1", fields=marked)
-    assert MOST == 100_000
 
-    async def found(*assets: Asset, there: Asset | None = second) -> list[str]:
+    async def found(*assets: Asset, there: Asset | None = second, number: int = 0) -> list[str]:
         target = Target({"t1": there} if there is not None else {})
-        doubles = DoubledAssets(context_of(store, target))
+        doubles = DoubledAssets(context_of(store, target), number=number)
         doubles.collect(map(entry, assets))
         return [identity async for _, identity in doubles.of([link])]
 
@@ -152,8 +149,8 @@ async def test_assets_in_the_trash_are_no_doubles_and_so_many_are_remembered(
     assert await found(trashed) == []
     for now in (trashed, None, replace(second, fields={})):
         assert await found(second, there=now) == []
-    monkeypatch.setattr("dam_sync.engine.verification.doubled.MOST", 0)
-    assert await found(second) == []
+    assert await found(second, number=MOST - 1) == ["t1"]
+    assert await found(second, number=MOST) == []
 
 
 async def test_relations_that_a_run_reported_are_no_differences(store: SqlStore) -> None:
