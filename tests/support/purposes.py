@@ -36,6 +36,7 @@ from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.limits import Limits
 from dam_sync.model.link import LinkRow
 from dam_sync.model.policy import Policy
+from dam_sync.model.shared_target import UNSHARED
 from dam_sync.model.values import Json
 from dam_sync.model.written import Obstacle, WrittenAsset
 from tests.support.comparisons import FILE, LONG_AGO, NOW
@@ -110,6 +111,7 @@ class Purposes:
             target=service,
             source=service,
             target_schema=schema,
+            shared=UNSHARED,
             crosswalk=SimpleNamespace(plan=plan),
             counterparts=counterparts,
             time=SimpleNamespace(earliest=lambda: NOW),

@@ -157,15 +157,15 @@ async def test_relations_that_a_run_reported_are_no_differences(store: SqlStore)
     """To an asset that was not moved, or that the target refused."""
     for name in ("s", "a", "b"):
         await store.put_link(LinkRow(name, f"t-{name}"))
-    waiting = frozenset({("view", "b")})
+    refused = frozenset({("view", "b")})
 
-    async def relations_waiting(_: str) -> frozenset[tuple[str, str]]:
-        return waiting
+    async def refused_relations_of(_: str) -> frozenset[tuple[str, str]]:
+        return refused
 
     target = Target()
     context = context_of(store, target)
     context.store = SimpleNamespace(
-        links=store.links, links_by_target=store.links_by_target, relations_waiting=relations_waiting
+        links=store.links, links_by_target=store.links_by_target, refused_relations_of=refused_relations_of
     )
     ours = asset("s", relations=frozenset(Relation("view", AssetId(other)) for other in ("a", "b", "never moved")))
     link = LinkRow("s", "t-s")
