@@ -93,7 +93,7 @@ async def test_a_worker_that_does_not_respond_is_waited_for_by_its_name() -> Non
     async with asked.kept():
         assert await asked.text() == TEXT.format(40)
         asked.answering.clear()
-        assert await asked.text(4 * SHOWN_AFTER) == "waiting for an answer since 18 s (worker process 11 on museum)"
+        assert await asked.text(4 * SHOWN_AFTER) == "waiting for a response since 18 s (worker process 11 on museum)"
         assert asked.questions == 2
         asked.answering.set()
         assert "POST assets" in await asked.text()
