@@ -64,8 +64,10 @@ async def removed(job: TwoTenants, sources: Iterable[str]) -> None:
 
 
 def adopt(job: TwoTenants) -> Iterable[str]:
-    """The state is lost, and a new one gets its links from the marks at the target."""
+    """The state is lost, and a new one gets its links from the marks at the target. By then the target lists what the
+    killed run wrote: without the state nobody knows when that was."""
     forget(job.job)
+    job.universe.do(job.settle())
     job.universe.do(adopt_job(job.job, job.universe.options(), Adoption()))
     run(job)
     return differing_by(job.verify())
