@@ -12,6 +12,8 @@ from dam_sync.mapping.vocabulary import fold, normal
 Path: TypeAlias = tuple[str, ...]
 Holds: TypeAlias = Callable[[Path], bool]
 Key: TypeAlias = str | Path
+Known: TypeAlias = dict[tuple[str, Path], str]
+"""Ids of containers by kind and path."""
 """What tells one from another: its id, or its path if it has none; empty if there is nothing."""
 Finds: TypeAlias = Callable[[Path], Key]
 
@@ -135,7 +137,3 @@ def _name_given(given: str, now: str, origin: str, met: str) -> str:
     if fold(now) in (fold(given), fold(met)):
         return now
     return met if fold(given) == fold(origin) else given
-
-
-Known: TypeAlias = dict[tuple[str, Path], str]
-"""Ids of containers by kind and path."""

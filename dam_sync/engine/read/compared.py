@@ -10,13 +10,9 @@ from dam_sync.engine.compare.facts import is_seen_by_nobody
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.audience import RestrictionKind
-from dam_sync.model.codec import (
-    rights_from_json,
-)
+from dam_sync.model.codec import rights_from_json
 from dam_sync.model.schema import Schema
-from dam_sync.model.values import (
-    Json,
-)
+from dam_sync.model.values import Json
 
 
 def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:

@@ -11,6 +11,9 @@ from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.writes import Membership
 from dam_sync.store.store import SqlStore
 
+TARGET = "target:"  # before the ids of target assets among the members that a run keeps
+UNSURE = f"{TARGET}unsure:"  # before those of which it is unknown whether they are members
+UNREAD = AssetId(UNSURE)  # in place of all members of a container that cannot be read
 MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
@@ -73,12 +76,3 @@ async def with_members(context: RunContext, actual: Asset) -> Asset:
     if not found:
         return actual
     return replace(actual, placements=actual.placements | (found - await context.store.open_placements(actual.id)))
-
-
-TARGET = "target:"  # before the ids of target assets among the members that a run keeps
-
-
-UNSURE = f"{TARGET}unsure:"  # before those of which it is unknown whether they are members
-
-
-UNREAD = AssetId(UNSURE)  # in place of all members of a container that cannot be read

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -196,7 +195,7 @@ class TargetWriter:
         number = await record_intent(journal, as_json, meant, action.versions, attachments)
         draft = overlay(wanted, resumed.values)
         changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
-        with self._recording("", changes):
+        with recording(WriteRecord("", changes)):
             made, file = await self._made(asset, draft, action, journal)
         try:
             versions = () if FILE in resumed.values else action.versions[1:]
@@ -336,9 +335,6 @@ class TargetWriter:
     def _values(self, patch: Patch, before: Json, number: int) -> ValuesCall:
         """One update. before: the draft last written; number: the number of this draft among those of the asset."""
         return ValuesCall(journal_names.update(number), changes_of_patch(patch, before, self.context.policy.ledger))
-
-    def _recording(self, target: str, changes: Mapping[str, Json]) -> AbstractContextManager[WriteRecord]:
-        return recording(WriteRecord(target, changes))
 
     async def _named(self, draft: Draft, settlement: Settlement, journal: Journal, repair: Repair | None) -> Draft:
         """The draft with the file name that stands at the target: new versions bring their own, after which nothing
