@@ -107,7 +107,9 @@ class Repairer:
         draft = overlay(draft, stands)
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
-        wanted = self._patch(asset, draft, before, actual)
+        # as it is: a release date that a killed attempt took away is written again
+        hidden = with_everybody(self.context, there, draft_from_json(link.draft), draft)
+        wanted = self._patch(asset, draft, before, hidden)
         patch, fixed = possible(wanted, self.context.target_schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)

@@ -119,6 +119,14 @@ def test_a_release_date_that_a_killed_attempt_took_away_returns_though_the_group
     assert made.patch.rights == Rights(LATER, None, frozenset("h"))
 
 
+def test_a_repair_writes_the_release_date_that_a_killed_attempt_took_away() -> None:
+    """The attempt was about to change another part of the rights. The asset would stay hidden permanently."""
+    meant = replace(DATED, rights=replace(DATED.rights, expires_at=LATER + timedelta(days=1)))
+    hidden = replace(meant.rights, release_at=None, restrictions=UNRELEASED)
+    made = Purposes(state_of(DATED, meant, target=Target(released=True), rights=hidden)).repair()
+    assert made.patch.rights == meant.rights
+
+
 def test_a_conflict_names_what_was_written_last_or_of_a_create_the_newest_intent() -> None:
     """For a create there is no link: the newest intent most likely stands there."""
     second, wanted = (replace(PLAIN, fields={"title": title}) for title in ("T2", "T3"))
