@@ -22,6 +22,7 @@ from dam_sync.config.spelling import for_service, settled
 from dam_sync.config.state_url import SQLITE, literal_password, state_url
 from dam_sync.config.syntax import positioned
 from dam_sync.config.waves import WaveConfig, wave_diagnostics
+from dam_sync.model.asset import digest_of
 from dam_sync.model.conflict import FIELDS, ConflictPolicy, ConflictRules
 from dam_sync.model.connector import Connector
 from dam_sync.model.diagnostic import Diagnostic
@@ -132,6 +133,10 @@ def _default_conflicts(given: Json) -> Json:
     return {"default": "source" if given == "overwrite" else given}
 
 
+SINCE_PLANS = frozenset({"reopened_by_rollback", "login_dropped"})
+"""Keys of `exposure` that came after plans of format 1."""
+
+
 class PolicyConfig(StrictModel):
     """What to do where there is a choice."""
 
@@ -149,6 +154,14 @@ class PolicyConfig(StrictModel):
     ledger: Literal["values", "keys"] = "values"
     verify: Literal["count", "fields", "digest", "bytes"] = "digest"
     bytes: Literal["through_us", "pull"] = "through_us"
+
+    @property
+    def digest(self) -> str:
+        """Of everything that a plan depends on. A key that came later counts once it is given, so that a plan of an
+        older release is still one of the same policy."""
+        data = self.model_dump(mode="json")
+        exposure = {key: one for key, one in data["exposure"].items() if one is not None or key not in SINCE_PLANS}
+        return digest_of({**data, "exposure": exposure})
 
 
 @dataclass(frozen=True, slots=True)

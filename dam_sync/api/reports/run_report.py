@@ -220,7 +220,7 @@ def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
         "mapping": context.crosswalk.digest,
         "source_schema": digest_of(schemas["source"]),
         "target_schema": digest_of(schemas["target"]),
-        "policy": digest_of(opened.job.policy.model_dump(mode="json")),
+        "policy": opened.job.policy.digest,
     }
 
 
