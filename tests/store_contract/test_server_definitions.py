@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
@@ -15,7 +16,8 @@ from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock
 from tests.support.state.postgres import execute, server_of
 
-SCHEMA = "dam_sync_changed_schema"
+SCHEMA = f"dam_sync_changed_schema_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"  # all share one server
+MORE = f"public.{SCHEMA}_more"
 FUNCTION = (
     "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM link; RETURN NEW; END $$;"
     "CREATE FUNCTION nothing(TEXT) RETURNS TEXT IMMUTABLE LANGUAGE sql AS $$ SELECT '' $$;"
@@ -42,9 +44,9 @@ CHANGES = {
     "row security": "ALTER TABLE link ENABLE ROW LEVEL SECURITY",
     "forced row security": "ALTER TABLE link FORCE ROW LEVEL SECURITY",
     "a child that inherits": "CREATE TABLE more () INHERITS (link)",
-    "a child in another schema": "CREATE TABLE public.dam_sync_more () INHERITS (link)",
+    "a child in another schema": f"CREATE TABLE {MORE} () INHERITS (link)",
     "a partitioned table": "DROP TABLE link; CREATE TABLE link (source TEXT) PARTITION BY LIST (source)",
-    "a foreign key from elsewhere": 'CREATE TABLE public.dam_sync_more (source TEXT COLLATE "C" REFERENCES link)',
+    "a foreign key from elsewhere": f'CREATE TABLE {MORE} (source TEXT COLLATE "C" REFERENCES link)',
     "a check": "ALTER TABLE link ADD CONSTRAINT none CHECK (source <> 'x')",
     "an exclusion": "ALTER TABLE wave ADD CONSTRAINT alone EXCLUDE (wave WITH =)",
     "another default": "ALTER TABLE link ALTER COLUMN kept SET DEFAULT '[]'",
@@ -79,7 +81,7 @@ HARMLESS = {
 @pytest.fixture
 def server() -> Iterator[StateServer]:
     """A schema of the test alone."""
-    drop = f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE; DROP TABLE IF EXISTS public.dam_sync_more'
+    drop = f'DROP SCHEMA IF EXISTS "{SCHEMA}" CASCADE; DROP TABLE IF EXISTS {MORE}'
     execute(server_of(SCHEMA), drop)
     yield server_of(SCHEMA)
     execute(server_of(SCHEMA), drop)

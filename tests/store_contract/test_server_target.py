@@ -19,13 +19,12 @@ from dam_sync.model.state_server import StateServer
 from dam_sync.model.values import Term, value_to_json
 from dam_sync.store.base import Storage
 from dam_sync.store.note_keys import MET_TERMS
-from dam_sync.store.server.database import application_name
 from dam_sync.store.server.shared_schema import PART, SCHEMA, VERSION_TABLE
 from dam_sync.store.server.target import KEPT, ClaimTimes, ServerTarget
 from dam_sync.store.store import SqlStore
 from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock
-from tests.support.state.postgres import CuttingProxy, execute, started
+from tests.support.state.postgres import CuttingProxy, end_locks, execute
 
 HASTY = Storage(patience=timedelta(seconds=0.5))
 USUAL, QUICK = ClaimTimes(), ClaimTimes(renewal=0.05, trusted=1.0, ending=1.5)
@@ -193,13 +192,6 @@ async def entered(shared: ServerTarget, events: list[str]) -> list[SharedPart]:
         found = list(await shared.created_by_others(TERMS))
         events.append("next")
         return found
-
-
-def end_locks() -> None:
-    """End the sessions of this process that hold locks."""
-    own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
-    held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
-    execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
 
 
 async def test_the_next_one_waits_for_a_call_that_outlives_its_lock(

@@ -17,7 +17,7 @@ from dam_sync.model.watched_elsewhere import ALREADY_WATCHED
 from dam_sync.store.watch_lock import WatchLock
 from tests.support.programs import CODE, PIPE, Program
 from tests.support.state.clock_and_rows import SetClock
-from tests.support.state.postgres import execute
+from tests.support.state.postgres import end_locks
 
 HERE = f"process {os.getpid()} on {socket.gethostname()}"
 HOLD = """
@@ -83,7 +83,7 @@ async def test_a_lock_that_was_lost_is_taken_again(lock: WatchLock, place: Path 
     if isinstance(place, Path):
         place.with_name(place.name + ".watch").unlink()
     else:
-        execute(place, "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory'")
+        end_locks()
     await lock.hold()
     other = WatchLock(place, SetClock())
     with pytest.raises(StoreBusy, match=HERE):

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from dam_sync.model.state_server import StateServer
+from dam_sync.store.server.database import application_name
 
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'store_version'"
 
@@ -130,6 +131,13 @@ def emptied(name: str) -> StateServer:
         raw.execute("SET LOCAL session_replication_role = replica")
         raw.execute("".join(f'DELETE FROM "{schema}".{name};' for name in tables).encode() or b"SELECT")
     return server
+
+
+def end_locks() -> None:
+    """End the sessions of this process that hold locks. Other processes of the tests use the server, too."""
+    own = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{application_name()}'"
+    held = f"SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid IN ({own})"
+    execute(started(), f"SELECT pg_terminate_backend(pid, 5000) FROM ({held}) held")
 
 
 LINE = b"UPDATE run"
