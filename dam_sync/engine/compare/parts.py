@@ -1,10 +1,16 @@
-"""The parts of an asset, each as every side has it. The only place that lists them."""
+"""The parts of an asset: what each of them is, and how every side has it. The only place that lists them.
+
+One more part of a known kind is one more line of `PARTS`: what an update writes of it, a repair, a rollback, the digest
+of a plan, the ledger and the report follow from its kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum, auto
+from functools import partial
 from itertools import permutations
 from typing import Final
 
@@ -28,13 +34,97 @@ from dam_sync.engine.compare.facts import (
     is_seen_by_nobody,
 )
 from dam_sync.model.asset import Asset, Draft, Placement
-from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
+from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
 from dam_sync.model.schema import Field, Schema
 
 EVERYBODY: Final = "everybody"
 EQUAL: Final[Atoms] = {WHOLE: "equal"}
 TAGS, GROUPS, RESTRICTIONS, STATUS, FILENAME = "tags", "groups", "restrictions", "status", "filename"
+
+
+class PartKind(Enum):
+    """How a part is written. CREATION: by a create alone; RIGHT: with the other rights, as a whole; APART: by calls of
+    its own."""
+
+    FIELDS = auto()  # by key
+    VALUE = auto()  # one text
+    NAMES = auto()  # a set of texts
+    CONTAINERS = auto()  # a set, by kind
+    RIGHTS = auto()
+    CLOSED = auto()
+    CREATION = auto()
+    RIGHT = auto()
+    APART = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class AssetPart:
+    """One part. name: in assets, drafts, patches, the ledger and reports; word: in sentences, if that is another one.
+    silent: an empty value says nothing, and is never written; shows: it decides who sees the asset; later: digests and
+    stored drafts have it only where it is not empty, because those of earlier releases have none. needs: without this
+    the target neither stores nor returns it, so that it is not compared; of: what an asset has of it, if that is not
+    under its name."""
+
+    name: str
+    kind: PartKind
+    word: str = ""
+    silent: bool = False
+    shows: bool = False
+    later: bool = False
+    needs: Feature | Operation | None = None
+    of: Callable[[Asset], object] | None = None
+
+    def is_stored(self, able: Capabilities) -> bool:
+        """Whether a target with these capabilities stores it."""
+        match self.needs:
+            case Feature():
+                return able.writes(self.needs)
+            case Operation():
+                return self.needs in able
+        return True
+
+    def is_in(self, asset: Asset) -> bool:
+        """Whether an asset has it."""
+        return bool(getattr(asset, self.name) if self.of is None else self.of(asset))
+
+
+PARTS: Final = (
+    AssetPart("fields", PartKind.FIELDS),
+    AssetPart(FILENAME, PartKind.VALUE, silent=True),
+    AssetPart("profile", PartKind.CREATION),
+    AssetPart(STATUS, PartKind.VALUE, silent=True, shows=True),
+    AssetPart("closed", PartKind.CLOSED, "visibility", shows=True),
+    AssetPart(TAGS, PartKind.NAMES, needs=Feature.TAGS),
+    AssetPart("placements", PartKind.CONTAINERS),
+    AssetPart("rights", PartKind.RIGHTS, shows=True),
+)
+"""What a draft says of an asset, in the order of the ledger."""
+RIGHT_PARTS: Final = (
+    AssetPart(GROUPS, PartKind.RIGHT, needs=Feature.GROUPS, of=lambda one: one.rights.groups),
+    AssetPart(RESTRICTIONS, PartKind.RIGHT, of=lambda one: one.rights.restrictions),
+    *(AssetPart(path, PartKind.RIGHT, of=partial(date_of, path=path)) for path in DATES),
+)
+PARTS_APART: Final = (
+    AssetPart(
+        "versions", PartKind.APART, "file versions", needs=Operation.REPLACE, of=lambda asset: asset.versions[1:]
+    ),
+    AssetPart("attachments", PartKind.APART, needs=Operation.ATTACH),
+    AssetPart("relations", PartKind.APART, needs=Operation.RELATE),
+)
+BY_NAME: Final[Mapping[str, AssetPart]] = {part.name: part for part in PARTS}
+
+
+def part_of(path: str) -> AssetPart | None:
+    """The part of a draft to which a path belongs, or the key of a row of the ledger."""
+    name = path.partition(".")[0] if path.startswith((FIELDS, PLACEMENTS)) else path
+    return BY_NAME.get(name)
+
+
+def not_compared(asset: Asset, able: Capabilities) -> frozenset[str]:
+    """The parts of an asset of the source that a target with these capabilities neither stores nor returns."""
+    every = (*PARTS, *RIGHT_PARTS, *PARTS_APART)
+    return frozenset(part.name for part in every if not part.is_stored(able) and part.is_in(asset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +180,11 @@ class Sides:
     def views(self) -> Iterator[PartView]:
         """Every part that is compared."""
         yield from self._fields()
-        yield from self._filename()
+        yield from self._values(shows=False)
         yield from self._tags()
         yield from self._placements()
         if not self.masked:
-            yield from self._status()
+            yield from self._values(shows=True)
             yield from self._dates()
             yield from self._groups()
             yield from self._restrictions()
@@ -135,15 +225,31 @@ class Sides:
         stated = self.wanted is not None and key in self.wanted.fields
         return replace(self._view(f"{FIELDS}{key}", sides, now), given=frozenset(given.items()), stated=stated)
 
-    def _filename(self) -> Iterator[PartView]:
+    def _values(self, *, shows: bool) -> Iterator[PartView]:
+        """Parts that are one value. Two of them have more to say."""
+        more = {FILENAME: self._filename, STATUS: self._status}
+        for part in PARTS:
+            if part.kind is PartKind.VALUE and part.shows == shows and part.is_stored(self.facts.capabilities):
+                yield from more.get(part.name, self._as_it_is)(part)
+
+    def _as_it_is(self, part: AssetPart) -> Iterator[PartView]:
+        sides = [single(getattr(draft, part.name)) or (None if part.silent else NOTHING) for draft in self.drafts]
+        yield self._view(part.name, sides, single(getattr(self.seen, part.name)))
+
+    def covers(self, path: str) -> bool:
+        """Whether additions of others count here: the mapping has the part, or every draft has it without a rule."""
+        part = part_of(path)
+        plain = part is not None and part.kind is PartKind.VALUE and not part.silent
+        return plain or self.scope.covers(path)
+
+    def _filename(self, part: AssetPart) -> Iterator[PartView]:
         """An asset without a file has no name, for which some services invent one; a target that cannot rename has the
         name that the file came with."""
         if self.seen.file is None or self.expected.stage is not Stage.COMPLETE:
             return
-        sides = [single(draft.filename) or None for draft in self.drafts]
         passing = frozenset((WHOLE, name) for name in self.expected.names)
-        view = self._view(FILENAME, sides, single(self.seen.filename))
-        yield replace(view, passing=passing, fixed=not self.facts.capabilities.writes(Feature.FILENAME))
+        fixed = not self.facts.capabilities.writes(Feature.FILENAME)
+        yield from (replace(view, passing=passing, fixed=fixed) for view in self._as_it_is(part))
 
     # -- sets -----------------------------------------------------------------------------------------------------
 
@@ -203,7 +309,7 @@ class Sides:
 
     # -- who sees it ----------------------------------------------------------------------------------------------
 
-    def _status(self) -> Iterator[PartView]:
+    def _status(self, part: AssetPart) -> Iterator[PartView]:
         """A draft may name a status, or one of the tenant's own below it. While an asset is created it has others."""
         if self.expected.stage is not Stage.COMPLETE:
             return
@@ -212,7 +318,7 @@ class Sides:
         now = next((name for name in names if name and name in sides), names[0] or names[1])
         between = {name for name in statuses_between(sides[: len(self.states)], self.facts.schema) if name in names}
         passing = frozenset((WHOLE, now) for _ in between)
-        yield replace(self._view(STATUS, [single(side) or None for side in sides], single(now)), passing=passing)
+        yield replace(self._view(part.name, [single(side) or None for side in sides], single(now)), passing=passing)
 
     def _dates(self) -> Iterator[PartView]:
         for path in DATES:
