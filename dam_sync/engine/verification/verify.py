@@ -17,6 +17,7 @@ from dam_sync.engine.compare.differences import Difference, hidden_instead
 from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
 from dam_sync.engine.compare.files import FilePair, in_other_order, pair_files
+from dam_sync.engine.compare.parts import not_compared
 from dam_sync.engine.compare.patterns import MISSING, OTHER_ORDER
 from dam_sync.engine.context.error_policy import RetryAsset, StopRun, react
 from dam_sync.engine.context.run_context import RunContext
@@ -49,7 +50,7 @@ from dam_sync.engine.write.filenames import names_beside
 from dam_sync.mapping.compile import marker_value
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, Placement
-from dam_sync.model.capabilities import Feature, Operation
+from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import DamSyncError, NotFound
 from dam_sync.model.link import LinkRow
 from dam_sync.model.name_bounds import within_bounds
@@ -460,17 +461,7 @@ class Verifier:
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
-        able = self.context.target.capabilities
-        parts = (
-            (VERSIONS, len(asset.versions) > 1, Operation.REPLACE in able),
-            (ATTACHMENTS, bool(asset.attachments), Operation.ATTACH in able),
-            (RELATIONS, bool(asset.relations), Operation.RELATE in able),
-            *(
-                (part.name.lower(), bool(there), able.writes(part))
-                for part, there in ((Feature.TAGS, asset.tags), (Feature.GROUPS, asset.rights.groups))
-            ),
-        )
-        return frozenset(hidden) | {part for part, there, held in parts if there and not held}
+        return frozenset(hidden) | not_compared(asset, self.context.target.capabilities)
 
 
 def _outcome(found: Iterable[Difference]) -> str:
