@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.decide.change import AssetChange
-from dam_sync.engine.decide.patches import patch_to_json, plain_json
+from dam_sync.engine.decide.part_patches import plain_json
+from dam_sync.engine.decide.patches import patch_to_json
 from dam_sync.model.asset import FileRef, Relation, digest_of
 from dam_sync.model.values import Json
 

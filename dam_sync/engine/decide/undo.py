@@ -3,15 +3,17 @@ in, a patch, parts and obstacles out."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from dam_sync.engine.decide.patches import WHOLE, merge_patches
+from dam_sync.engine.compare.parts import PARTS, part_of
+from dam_sync.engine.decide.part_patches import OF_RIGHTS
+from dam_sync.engine.decide.patches import applied, merge_patches, without
 from dam_sync.model import journal_names
-from dam_sync.model.asset import FileRef, Patch, Rights, digest_of
+from dam_sync.model.asset import FileRef, Patch, digest_of
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
-from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json, rights_to_json
+from dam_sync.model.codec import draft_from_json, placements_from_json, placements_to_json
 from dam_sync.model.conflict import PLACEMENTS
 from dam_sync.model.exposure import ExposureRule
 from dam_sync.model.journal_names import WriteKind
@@ -20,12 +22,8 @@ from dam_sync.model.link import LEFT, LinkRow
 from dam_sync.model.values import Json
 from dam_sync.model.written import EarlierFile, Obstacle, WrittenAsset
 
-FIELDS, RIGHTS = "fields.", "rights"
-RIGHTS_PATHS = (RIGHTS, "groups", "restrictions", "release", "expiry")
+RIGHTS = "rights"
 MOVES = (WriteKind.REMOVE, WriteKind.RESTORE)
-SETS = ("tags", "placements")
-
-
 CHANGED = "changed at the target since"
 BESIDE = "what others added or removed at the target since is as they left it"
 NO_TRASH = Obstacle("created assets", "the target cannot move assets to a trash")
@@ -125,26 +123,8 @@ def _beside(keep: Mapping[str, Obstacle]) -> Iterator[Obstacle]:
 
 def unshown(undo: Undo) -> Undo:
     """The same without anything that decides who sees the asset, with the reason."""
-    patch = _without(undo.patch, ("status", RIGHTS, "closed"))
+    patch = without(undo.patch, [part.name for part in PARTS if part.shows])
     return replace(undo, patch=patch, obstacles=tuple(dict.fromkeys((*undo.obstacles, WIDENS))))
-
-
-def _without(patch: Patch, paths: Collection[str]) -> Patch:
-    """The patch without what it would write at these paths. Rights are written as a whole."""
-    fields = {key: value for key, value in patch.fields.items() if f"{FIELDS}{key}" not in paths}
-    added, removed = (
-        frozenset(place for place in places if f"{PLACEMENTS}{place.kind}" not in paths)
-        for places in (patch.placements_add, patch.placements_remove)
-    )
-    patch = replace(patch, fields=fields, placements_add=added, placements_remove=removed)
-    if not frozenset(RIGHTS_PATHS).isdisjoint(paths):
-        patch = replace(patch, rights=None, cleared=frozenset())
-    return replace(
-        patch,
-        filename=None if "filename" in paths else patch.filename,
-        status=None if "status" in paths else patch.status,
-        closed=None if "closed" in paths else patch.closed,
-    )
 
 
 def _moves(written: WrittenAsset, able: Capabilities) -> tuple[bool, bool, tuple[Obstacle, ...]]:
@@ -196,14 +176,13 @@ class _Values:
             if not journal_names.is_repair(row.operation):  # a repair restored what was written before
                 before = applied(before, changes, back=True)
         stuck = [path for path, why in keep.items() if not why.stays]
-        patch = _without(merge_patches([now, *meant], draft_from_json(held)), stuck)
+        patch = without(merge_patches([now, *meant], draft_from_json(held)), stuck)
         return cls(now, held, patch, before, opened, tuple(obstacles))
 
 
 def values_of(row: LedgerRow) -> dict[str, Json]:
     """The changes of a row that are values of a draft; None for a value that the ledger does not have."""
-    known = (*WHOLE, *SETS, RIGHTS)
-    return {key: change for key, change in row.changes.items() if key.startswith(FIELDS) or key in known}
+    return {key: change for key, change in row.changes.items() if part_of(key) is not None}
 
 
 def _undoable(
@@ -213,7 +192,7 @@ def _undoable(
     changes: dict[str, Json] = {}
     found: list[Obstacle] = []
     for key, change in values_of(row).items():
-        reason = next((keep[path] for path in (RIGHTS_PATHS if key == RIGHTS else (key,)) if path in keep), None)
+        reason = next((keep[path] for path in (OF_RIGHTS if key == RIGHTS else (key,)) if path in keep), None)
         if change is None:
             found.append(NO_VALUES)
         elif key == "placements":
@@ -235,37 +214,6 @@ def _placements(change: Json, keep: Mapping[str, Obstacle]) -> tuple[Json, list[
     stuck = {kind: keep[path] for kind in kinds if (path := f"{PLACEMENTS}{kind}") in keep and not keep[path].stays}
     left = [placements_to_json(place for place in side if place.kind not in stuck) for side in sides]
     return left, [stuck[kind] for kind in sorted(stuck)]
-
-
-def applied(draft: Json, changes: Mapping[str, Json], *, back: bool = False) -> Json:
-    """A draft as JSON after the changes of a ledger row, or before them; safe to repeat. Unknown values are left
-    out."""
-    after = {**draft, "fields": dict(draft["fields"])}
-    for key, change in changes.items():
-        if change is None:
-            continue
-        here, there = change if back else reversed(change)
-        if key.startswith(FIELDS):
-            _put(after["fields"], key.removeprefix(FIELDS), here)
-        elif key == "tags":
-            after[key] = sorted(frozenset(after[key]) - frozenset(there or ()) | frozenset(here or ()))
-        elif key == "placements":
-            held = placements_from_json(after[key]) - placements_from_json(there or ())
-            after[key] = placements_to_json(held | placements_from_json(here or ()))
-        elif key == RIGHTS:
-            after[key] = here or rights_to_json(Rights())
-        elif key == "closed":
-            _put(after, key, here or None)
-        else:
-            after[key] = here or ""
-    return after
-
-
-def _put(values: dict[str, Json], key: str, value: Json) -> None:
-    if value is None:
-        values.pop(key, None)
-    else:
-        values[key] = value
 
 
 @dataclass(slots=True)
