@@ -6,15 +6,16 @@ contains is not an addition of others: it is removed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from dam_sync.engine.compare.atoms import tag_key, with_members
 from dam_sync.engine.compare.comparison import AS_IT_IS, Delta, PartComparison, compare
 from dam_sync.engine.compare.expected import Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Scope, TargetFacts
-from dam_sync.engine.compare.parts import FILENAME, GROUPS, RESTRICTIONS, STATUS, TAGS, Sides
-from dam_sync.engine.decide.patches import merge_patches
+from dam_sync.engine.compare.parts import GROUPS, PARTS, RESTRICTIONS, TAGS, AssetPart, PartKind, Sides
+from dam_sync.engine.decide.part_patches import Attributes, patch_of
+from dam_sync.engine.decide.patches import in_order, merge_patches
 from dam_sync.model.asset import Asset, Draft, Patch, Placement, Rights
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import DATES, FIELDS, PLACEMENTS
@@ -53,23 +54,29 @@ class _Restored:
     keep: bool
 
     def patch(self) -> Patch:
-        tags_add, tags_remove = self._tags()
-        placements_add, placements_remove = self._placements()
-        found = Patch(
-            fields=dict(self._fields()),
-            filename=self.draft.filename if self._is_wrong(FILENAME) else None,
-            placements_add=placements_add,
-            placements_remove=placements_remove,
-            tags_add=tags_add,
-            tags_remove=tags_remove,
-            closed=self.update.closed,
-        )
-        if self.sides.masked:  # hidden or reopened: status and rights are written completely
-            return replace(found, status=self.update.status, rights=self.update.rights, cleared=self.update.cleared)
-        rights, cleared = self._rights()
-        return replace(
-            found, status=self.draft.status if self._is_wrong(STATUS) else None, rights=rights, cleared=cleared
-        )
+        made: Attributes = {"closed": self.update.closed}
+        restored = self._by_kind
+        for part in PARTS:
+            if part.shows and self.sides.masked:  # hidden or reopened: written completely
+                made |= patch_of(part).taken(self.update)
+            elif part.kind in restored:
+                made |= restored[part.kind](part)
+        return Patch(**made)
+
+    @property
+    def _by_kind(self) -> Mapping[PartKind, Callable[[AssetPart], Attributes]]:
+        """What restores a part, by its kind."""
+        return {
+            PartKind.FIELDS: lambda part: {part.name: dict(self._fields())},
+            PartKind.VALUE: self._value,
+            PartKind.NAMES: self._tags,
+            PartKind.CONTAINERS: self._placements,
+            PartKind.RIGHTS: self._rights,
+        }
+
+    def _value(self, part: AssetPart) -> Attributes:
+        wrong = self._is_wrong(part.name) or self._excess(part.name)
+        return {part.name: getattr(self.draft, part.name)} if wrong else {}
 
     def _change(self, path: str) -> Delta:
         return self.parts[path].change if path in self.parts else AS_IT_IS
@@ -83,7 +90,7 @@ class _Restored:
         if path not in self.parts:
             return frozenset()
         part = self.parts[path]
-        counts = not self.keep and self.sides.scope.covers(path)
+        counts = not self.keep and self.sides.covers(path)
         return part.ours | part.change.added if counts else part.ours
 
     def _fields(self) -> Iterator[tuple[str, Value | None]]:
@@ -104,12 +111,13 @@ class _Restored:
         values = [*(draft.fields.get(key) for draft in self.sides.drafts), self.sides.seen.fields.get(key)]
         return with_members(value, added, values, field, schema)
 
-    def _tags(self) -> tuple[frozenset[str], frozenset[str]]:
+    def _tags(self, _: AssetPart) -> Attributes:
         schema, missing, excess = self.sides.facts.schema, self._change(TAGS).missing, self._excess(TAGS)
         add = frozenset(tag for tag in self.draft.tags if tag_key(tag, schema) in missing)
-        return add, frozenset(tag for tag in self.sides.seen.tags if tag_key(tag, schema) in excess)
+        remove = frozenset(tag for tag in self.sides.seen.tags if tag_key(tag, schema) in excess)
+        return {"tags_add": add, "tags_remove": remove}
 
-    def _placements(self) -> tuple[frozenset[Placement], frozenset[Placement]]:
+    def _placements(self, _: AssetPart) -> Attributes:
         """Containers to join, and those to leave: of a kind that is limited to one also that of others."""
         add, remove, most = set[Placement](), set[Placement](), self.sides.facts.schema.container_most
         for path, part in self.parts.items():
@@ -119,9 +127,9 @@ class _Restored:
             moved = part.change.added if most.get(kind) == 1 and part.view.wanted else frozenset()
             add |= self.sides.places_wanted(kind, part.change.missing)
             remove |= self.sides.places_there(kind, self._excess(path) | moved)
-        return frozenset(add), frozenset(remove)
+        return {"placements_add": frozenset(add), "placements_remove": frozenset(remove)}
 
-    def _rights(self) -> tuple[Rights | None, frozenset[str]]:
+    def _rights(self, _: AssetPart) -> Attributes:
         """The complete rights if one of them is to change, and the dates to be cleared."""
         ours, theirs = self.draft.rights, self.sides.seen.rights
         cleared = frozenset(path for path in DATES if self._change(path).added & self._excess(path))
@@ -131,8 +139,9 @@ class _Restored:
         }
         groups, wrong = self._groups()
         if not (wrong or cleared or any(self._is_wrong(path) for path in (*DATES, RESTRICTIONS))):
-            return None, frozenset()
-        return Rights(dates["release_at"], dates["expires_at"], groups, ours.restrictions), cleared
+            return {}
+        rights = Rights(dates["release_at"], dates["expires_at"], groups, ours.restrictions)
+        return {"rights": rights, "cleared": cleared}
 
     def _groups(self) -> tuple[frozenset[str], bool]:
         """The groups to be written, and whether those of the target are wrong. Where a side is open to everybody, those
@@ -150,16 +159,14 @@ class _Restored:
 def repaired_paths(patch: Patch, base: Patch, settled: Patch, theirs: Rights) -> list[str]:
     """The parts of a patch that restore what others changed: all that a normal update (`base`, and `settled` without
     what would write over changes of others) would not have written. theirs: the rights at the target."""
-    paths = [f"fields.{key}" for key in sorted(patch.fields) if key not in base.fields]
-    pairs = (
-        ("filename", patch.filename is not None and base.filename is None),
-        ("status", patch.status is not None and base.status is None),
-        ("tags", bool(patch.tags_add - base.tags_add or patch.tags_remove - base.tags_remove)),
-        ("placements", bool(_moves(patch) - _moves(base))),
-        ("visibility", patch.closed is not None and base.closed is None),
-        ("rights", patch.rights is not None and (base.rights is None or _restores(patch.rights, settled, theirs))),
-    )
-    return paths + [path for path, repaired in pairs if repaired]
+    paths = [f"{FIELDS}{key}" for key in sorted(patch.fields) if key not in base.fields]
+    for each in in_order(PartKind.CLOSED, PartKind.RIGHTS):
+        if each.part.kind is PartKind.RIGHTS:
+            more = patch.rights is not None and (base.rights is None or _restores(patch.rights, settled, theirs))
+        else:
+            more = each.is_more(patch, base)
+        paths += [each.word] if more else []
+    return paths
 
 
 def _restores(written: Rights, settled: Patch, theirs: Rights) -> bool:
@@ -168,7 +175,3 @@ def _restores(written: Rights, settled: Patch, theirs: Rights) -> bool:
     return any(
         getattr(written, name) not in (getattr(kept, name), getattr(theirs, name)) for name in (*DATES.values(), GROUPS)
     )
-
-
-def _moves(patch: Patch) -> set[tuple[bool, Placement]]:
-    return {(True, place) for place in patch.placements_add} | {(False, place) for place in patch.placements_remove}
