@@ -12,7 +12,9 @@ from dataclasses import replace
 from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.compare.parts import STATUS, PartKind, part_of
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.decide.part_patches import patch_of
 from dam_sync.engine.decide.three_way import kept_values
 from dam_sync.engine.read.compared import with_everybody, with_names
 from dam_sync.engine.read.facts import differing
@@ -23,7 +25,7 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
 from dam_sync.model.link import LinkRow
-from dam_sync.model.values import Json, Row, Scalar, Term, Value, instant_text, value_from_json, value_to_json
+from dam_sync.model.values import Json, Row, Scalar, Term, Value, instant_text, value_from_json
 
 NOWHERE: frozenset[Placement] = frozenset()
 
@@ -35,17 +37,14 @@ def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Ass
     found = differing(context, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
-        if path.startswith(FIELDS):
-            value = there.fields.get(path.removeprefix(FIELDS))
-            kept[path] = None if value is None else value_to_json(value)
-        elif path == "placements":
+        part = part_of(path)
+        if part is None or part.shows:
+            if path in (STATUS, *RIGHTS) and not draft.closed and _decides(seen, path) == _decides(draft, path):
+                kept[path] = _seen(actual, path)
+        elif part.kind is PartKind.CONTAINERS:
             kept.update(_places(context, draft, there))
-        elif path == "tags":
-            kept[path] = sorted(there.tags)
-        elif path == "filename" and there.file is not None:
-            kept[path] = there.filename
-        elif path in ("status", *RIGHTS) and not draft.closed and _decides(seen, path) == _decides(draft, path):
-            kept[path] = _seen(actual, path)
+        else:
+            kept[path] = patch_of(part).held(there, path)
     return kept
 
 
@@ -67,11 +66,11 @@ def _of_kind(places: frozenset[Placement], kind: str) -> frozenset[Placement]:
 
 
 def _decides(draft: Draft, path: str) -> object:
-    return draft.status if path == "status" else getattr(draft.rights, DATES.get(path, path))
+    return draft.status if path == STATUS else getattr(draft.rights, DATES.get(path, path))
 
 
 def _seen(actual: Asset, path: str) -> Json:
-    if path == "status":
+    if path == STATUS:
         return actual.substatus or actual.status
     if path == "groups":
         return sorted(actual.rights.groups)
