@@ -112,6 +112,7 @@ PARTS_APART: Final = (
     AssetPart("attachments", PartKind.APART, needs=Operation.ATTACH),
     AssetPart("relations", PartKind.APART, needs=Operation.RELATE),
 )
+VALUES: Final = tuple(part for part in PARTS if part.kind is PartKind.VALUE)
 BY_NAME: Final[Mapping[str, AssetPart]] = {part.name: part for part in PARTS}
 
 
@@ -228,8 +229,8 @@ class Sides:
     def _values(self, *, shows: bool) -> Iterator[PartView]:
         """Parts that are one value. Two of them have more to say."""
         more = {FILENAME: self._filename, STATUS: self._status}
-        for part in PARTS:
-            if part.kind is PartKind.VALUE and part.shows == shows and part.is_stored(self.facts.capabilities):
+        for part in VALUES:
+            if part.shows == shows and part.is_stored(self.facts.capabilities):
                 yield from more.get(part.name, self._as_it_is)(part)
 
     def _as_it_is(self, part: AssetPart) -> Iterator[PartView]:

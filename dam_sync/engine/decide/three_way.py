@@ -19,7 +19,8 @@ from dam_sync.engine.compare.expected import Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, is_other_date
 from dam_sync.engine.compare.file_keys import VERSIONS, version_key
 from dam_sync.engine.compare.files import file_facts
-from dam_sync.engine.compare.parts import FILENAME, GROUPS, STATUS
+from dam_sync.engine.compare.parts import GROUPS, STATUS, VALUES
+from dam_sync.engine.decide.patches import without
 from dam_sync.engine.decide.update import fixed_among
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
 from dam_sync.model.canonical import canonical
@@ -87,7 +88,7 @@ class ThreeWay:
     def conflicts(self) -> list[ValueConflict]:
         """Every value in conflict. Status and rights of an asset that is or becomes hidden are not compared: hiding
         does not depend on what others did."""
-        found = [*self._fields(), *self._filename(), *self._folders(), *self._file()]
+        found = [*self._fields(), *self._values(), *self._folders(), *self._file()]
         if not self.guarded:
             found += [*self._status(), *self._dates(), *self._groups()]
         return [replace(one, state=digest_of([_plain(one.source), _plain(one.target)])) for one in found]
@@ -143,12 +144,15 @@ class ThreeWay:
             return merged_rows(rows[2:], rows[0], rows[1]) or None
         return None
 
-    # -- name, status, containers, file ---------------------------------------------------------------------------
+    # -- values, status, containers, file -------------------------------------------------------------------------
 
-    def _filename(self) -> Iterator[ValueConflict]:
-        if self.patch.filename is not None and self._is_both(FILENAME):
-            wrote = self.before[0]["filename"]
-            yield ValueConflict(FILENAME, wrote, self.patch.filename, self._name_there)
+    def _values(self) -> Iterator[ValueConflict]:
+        """Parts that are one value, such as the file name, and do not decide who sees the asset."""
+        for part in VALUES:
+            ours = getattr(self.patch, part.name)
+            if not part.shows and ours is not None and self._is_both(part.name):
+                wrote, there = self.before[0].get(part.name), getattr(self.actual, part.name)
+                yield ValueConflict(part.name, wrote, ours, there)
 
     @property
     def renamed(self) -> str:
@@ -273,21 +277,13 @@ class ThreeWay:
     def settled(self, values: Mapping[str, Json]) -> Patch:
         """The update with these values instead of the source's, by path: None of them is changed if it is what the
         target has. What changed only at the target stays as it is there."""
-        patch = self.patch
-        fields = {key: value for key, value in patch.fields.items() if f"{FIELDS}{key}" not in values}
+        patch = without(self.patch, values.keys() - RIGHTS)
+        fields = dict(patch.fields)
         for path, value in values.items():
             key = path.removeprefix(FIELDS)
             if path != key and value != _json(self.actual.fields.get(key)):
                 fields[key] = _value(value)
-        kinds = {path.removeprefix(PLACEMENTS) for path in values if path.startswith(PLACEMENTS)}
-        patch = replace(
-            patch,
-            fields=fields,
-            filename=None if "filename" in values else patch.filename,
-            status=None if "status" in values else patch.status,
-            placements_add=frozenset(place for place in patch.placements_add if place.kind not in kinds),
-            placements_remove=frozenset(place for place in patch.placements_remove if place.kind not in kinds),
-        )
+        patch = replace(patch, fields=fields)
         return patch if self.guarded or not self.writes_rights else self._with_rights(patch, values)
 
     def _with_rights(self, patch: Patch, values: Mapping[str, Json]) -> Patch:
