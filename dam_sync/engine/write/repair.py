@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare.facts import Members, is_other_date, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
 from dam_sync.engine.compare.files import FilePair, pair_files
+from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
@@ -232,8 +233,8 @@ WHY: Mapping[str, str] = {
 def _before(actual: Asset, patch: Patch) -> Json:
     """The parts of the asset that a patch changes, in the form of a draft."""
     fields = {key: value_to_json(actual.fields[key]) for key in patch.fields if key in actual.fields}
-    rights = rights_to_json(actual.rights)
-    return {"fields": fields, "filename": actual.filename, "status": actual.status, "rights": rights}
+    values = {part.name: getattr(actual, part.name) for part in VALUES}
+    return {"fields": fields, **values, "rights": rights_to_json(actual.rights)}
 
 
 def _term_ids(value: Json) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare.facts import without_given
+from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
@@ -152,10 +153,12 @@ def _with_settled(changed: Patch, found: Settlement) -> Patch:
     paths = {one.conflict.path for one in found.settled if one.take is Take.SOURCE}
     fields = {key: value for key, value in found.patch.fields.items() if f"{FIELDS}{key}" in paths}
     rights = changed.rights or (found.patch.rights if paths & RIGHTS else None)
+    values = (part.name for part in VALUES if part.name in paths and not part.shows)
+    missing = {name: getattr(found.patch, name) for name in values if getattr(changed, name) is None}
     return replace(
         changed,
         fields={**fields, **changed.fields},
-        filename=changed.filename or (found.patch.filename if "filename" in paths else None),
         rights=rights,
         cleared=changed.cleared | (found.patch.cleared if rights is not None else frozenset()),
+        **missing,
     )
