@@ -11,7 +11,7 @@ import structlog
 from dam_sync.engine.compare.comparison import Comparison
 from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.compare.files import with_written_versions
-from dam_sync.engine.compare.parts import TAGS
+from dam_sync.engine.compare.parts import PARTS, TAGS, VALUES
 from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.change import AssetChange
@@ -19,7 +19,6 @@ from dam_sync.engine.decide.undo import (
     BESIDE,
     CHANGED,
     NO_OLDER,
-    RIGHTS,
     WIDENS,
     Undo,
     link_before,
@@ -73,11 +72,12 @@ TRASHED, RESTORED, RETURNED, GONE, KEPT = (
 PURGED = Obstacle("removed assets", "no longer in the trash of the target")
 LOST = Obstacle("updated assets", "gone from the target")
 NOTHING = Patch()
-VISIBLE = ("status", "closed", RIGHTS)  # what decides who sees an asset, besides containers
+VISIBLE = tuple(part.name for part in PARTS if part.shows)  # what decides who sees an asset, besides containers
 OLDER = journal_names.silent("older version")
 HELD = journal_names.silent("values beside the version")
 RETURNING = journal_names.silent("returning")  # a write that may be repeated leaves no intent
 FILE_PATHS = frozenset({"file", "versions"})
+BROUGHT = tuple(part.name for part in VALUES if not part.silent)  # with an older version, as fields and tags are
 
 
 def later_write(run: int) -> Obstacle:
@@ -340,7 +340,8 @@ class AssetUndoer:
         if held is None:
             return actual, False
         fields = {key: value_from_json(value) for key, value in held["fields"].items()}
-        return replace(actual, fields=fields, tags=frozenset(held["tags"])), True
+        values = {name: held.get(name, "") for name in BROUGHT}
+        return replace(actual, fields=fields, tags=frozenset(held["tags"]), **values), True
 
     async def _older_file(self, undo: Undo, keep: Mapping[str, Obstacle], actual: Asset) -> tuple[Undo, FileRef | None]:
         """Make the file before the run the current one; that file, if it is."""
@@ -358,20 +359,23 @@ class AssetUndoer:
         if version is None:
             return _without_versions(undo, reason or NO_OLDER), None
         fields = {key: value_to_json(value) for key, value in actual.fields.items()}
-        await note_fact(journal, HELD, {"fields": fields, "tags": sorted(actual.tags)})
+        values = {name: getattr(actual, name) for name in BROUGHT}
+        await note_fact(journal, HELD, {"fields": fields, "tags": sorted(actual.tags), **values})
         await self._writer(undo.written).write(AssetChange(older=version), replaces=undo.versions[-1])
         return undo, version
 
     def _with_values(self, patch: Patch, held: Asset, now: Asset) -> Patch:
-        """The patch, and values of mapped fields and tags that the older version replaced."""
+        """The patch, and values of mapped fields, tags and other parts that the older version replaced."""
         keys = scope_of(self.context.crosswalk).fields
         differ = {key for key in keys if now.fields.get(key) != held.fields.get(key)}
         fields = {key: held.fields.get(key) for key in differ}
+        lost = [name for name in BROUGHT if getattr(now, name) != getattr(held, name)]
+        values = {name: getattr(held, name) for name in lost if getattr(patch, name) is None}
+        patch = replace(patch, fields={**fields, **patch.fields}, **values)
         if not self.context.target.capabilities.writes(Feature.TAGS):
-            return replace(patch, fields={**fields, **patch.fields})
+            return patch
         return replace(
             patch,
-            fields={**fields, **patch.fields},
             tags_add=patch.tags_add | (held.tags - now.tags - patch.tags_remove),
             tags_remove=patch.tags_remove | (now.tags - held.tags - patch.tags_add),
         )
