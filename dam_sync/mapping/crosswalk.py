@@ -23,7 +23,7 @@ from dam_sync.mapping.transforms.base import TransformContext
 from dam_sync.mapping.vocabulary import TermIndex, VocabularyRule, slim
 from dam_sync.model.account import BY_DEFAULT, EMPTY, FILLED, READ, TRANSFORMED, WRITTEN, Account, AccountKey
 from dam_sync.model.asset import Asset, AssetId, Draft, Loss, Marker, Placement, Revision, Rights
-from dam_sync.model.audience import Restriction
+from dam_sync.model.carried import with_carried
 from dam_sync.model.correction import Corrections, FailedValue
 from dam_sync.model.diagnostic import Diagnostic
 from dam_sync.model.exposure import Decided
@@ -221,6 +221,7 @@ class _Drafting:
             tags=frozenset(str(value) for value in self._values(plan.tags)),
             rights=self._rights(plan),
         )
+        draft = with_carried(draft, self.asset, crosswalk.coverage.holds)
         consumed = Counter(path for path, _ in self.known)
         losses, left = crosswalk.coverage.close(self.asset, self.known.keys(), self.skipped, self._within_reach)
         return Drafted(
@@ -358,9 +359,7 @@ class _Drafting:
         release = next((value for value in self._values(plan.release)), None)
         expiry = next((value for value in self._values(plan.expiry)), None)
         groups = frozenset(self._groups(plan.groups))
-        held = "restrictions" in self.crosswalk.coverage.holds
-        restrictions = self.asset.rights.restrictions if held else frozenset[Restriction]()
-        rights = Rights(_instant(release), _instant(expiry), groups, restrictions)
+        rights = Rights(_instant(release), _instant(expiry), groups)
         return self._in_days(rights) if plan.rights_by_day else rights
 
     def _groups(self, rule: FieldRule | None) -> list[str]:
