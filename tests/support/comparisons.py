@@ -13,6 +13,7 @@ from dam_sync.engine.compare.comparison import compare
 from dam_sync.engine.compare.differences import Difference, differences_of
 from dam_sync.engine.compare.expected import NOTHING_EXPECTED, Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
+from dam_sync.engine.compare.parts import VALUES
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Placement, Revision, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
@@ -69,8 +70,7 @@ def asset_of(draft: Draft, **changes: Any) -> Asset:
     made = Asset(
         AssetId("X"),
         Revision("1"),
-        filename=draft.filename,
-        status=draft.status,
+        **{part.name: getattr(draft, part.name) for part in VALUES},
         fields=dict(draft.fields),
         versions=(FILE,),
         placements=draft.placements,

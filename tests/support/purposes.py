@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
+from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
@@ -236,14 +237,14 @@ class Purposes:
         rights = asset.rights
         if patch.rights is not None or patch.cleared:
             rights = self._rights(patch, rights)
-        status = patch.status or asset.status
+        values = {part.name: getattr(patch, part.name) for part in VALUES}
+        values = {name: value for name, value in values.items() if value is not None}
         if patch.closed:
-            status, rights = "closed", replace(rights, groups=frozenset())
+            values["status"], rights = "closed", replace(rights, groups=frozenset())
         return replace(
             asset,
             fields=fields,
-            filename=patch.filename or asset.filename,
-            status=status,
+            **values,
             placements=frozenset(left) | patch.placements_add,
             tags=asset.tags - patch.tags_remove | patch.tags_add,
             rights=rights,
