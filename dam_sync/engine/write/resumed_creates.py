@@ -77,9 +77,7 @@ class ResumedCreate:
         if made is not None:
             patch, losses = possible(merge_patches(before, draft), self.context.target_schema, draft.profile)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
-            staging = self.context.target_schema.status_staging.get(draft.status.casefold(), frozenset())
-            stages = [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
-            before += [draft_to_json(each) for each in stages]
+            before += map(draft_to_json, self._stages(draft))
             patch = merge_patches(before, draft)
             actual = self._outside_of_staging(actual)
         actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
@@ -88,6 +86,11 @@ class ResumedCreate:
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+
+    def _stages(self, draft: Draft) -> list[Draft]:
+        """What the target has of a new asset at first, with each status that it may have until it is complete."""
+        staging = self.context.target_schema.status_staging.get(draft.status.casefold(), frozenset())
+        return [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
 
     def _outside_of_staging(self, actual: Asset) -> Asset:
         """The asset without the containers and the groups that it has only until it is complete."""
