@@ -13,6 +13,7 @@ from typing import Any
 from dam_sync.api.mapping_tools.lines import lines_of
 from dam_sync.api.stored_job import existing_store, stored_job_of
 from dam_sync.config.job import JobConfig
+from dam_sync.engine.compare.parts import PARTS, PartKind
 from dam_sync.http.redaction import redact
 from dam_sync.model.clock import SYSTEM_CLOCK, Clock
 from dam_sync.model.conflict import PLACEMENTS, shown
@@ -219,9 +220,11 @@ def _rules(job: JobConfig) -> dict[str, str]:
 
 def parts_of(draft: Mapping[str, Json]) -> dict[str, Json]:
     """The filled parts of a draft (as JSON) by name."""
-    parts = {key: draft.get(key) for key in ("filename", "profile", "status")}
+    texts = (part.name for part in PARTS if part.kind in (PartKind.VALUE, PartKind.CREATION))
+    sets = (part.name for part in PARTS if part.kind in (PartKind.NAMES, PartKind.CONTAINERS))
+    parts = {name: draft.get(name) for name in texts}
     parts |= {f"fields.{key}": value for key, value in (draft.get("fields") or {}).items()}
-    parts |= {"tags": draft.get("tags"), "placements": draft.get("placements")}
+    parts |= {name: draft.get(name) for name in sets}
     parts |= {f"rights.{key}": value for key, value in (draft.get("rights") or {}).items()}
     return {key: value for key, value in parts.items() if value not in (None, "", [], {})}
 
