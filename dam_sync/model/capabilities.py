@@ -78,6 +78,7 @@ class Feature(StrEnum):
     GROUPS = "access groups"
     RESTRICTIONS = "other restrictions of access"
     RELATIONS = "relations"
+    LICENCE = "licence"
     CREATED = "creation date"
     LINKS = "public links"
     TRASH = "the trash"
@@ -116,6 +117,7 @@ PARTS = frozenset(
         Feature.VERSIONS,
         Feature.ATTACHMENTS,
         Feature.RELATIONS,
+        Feature.LICENCE,
         Feature.CREATED,
         Feature.FILENAME,
     }
