@@ -133,7 +133,7 @@ class Asset:
     inherited_groups: those of its rights that its container grants, and not the asset itself; not stored.
     source_links: public URLs of the asset at this service, for redirects. losses: what the asset has and the
     service does not return (bytes of older versions, …), by name. token: what marks an asset that a create began, where
-    that is in none of its fields; not stored. licence: the one under which others may use it.
+    that is in none of its fields; not stored.
     """
 
     id: AssetId
@@ -158,7 +158,6 @@ class Asset:
     inherited_groups: frozenset[str] = frozenset()
     losses: tuple[Loss, ...] = ()
     token: str = ""
-    licence: str = ""
 
     @property
     def file(self) -> FileRef | None:
@@ -203,7 +202,6 @@ class Draft:
     tags: frozenset[str] = frozenset()
     rights: Rights = Rights()
     closed: bool = False
-    licence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,6 @@ class Patch:
     rights: Rights | None = None
     cleared: frozenset[str] = frozenset()  # of release, expiry: set by us before, and gone now
     closed: bool | None = None
-    licence: str | None = None
 
     @property
     def empty(self) -> bool:

@@ -78,7 +78,6 @@ class Feature(StrEnum):
     GROUPS = "access groups"
     RESTRICTIONS = "other restrictions of access"
     RELATIONS = "relations"
-    LICENCE = "licence"
     CREATED = "creation date"
     LINKS = "public links"
     TRASH = "the trash"
@@ -117,7 +116,6 @@ PARTS = frozenset(
         Feature.VERSIONS,
         Feature.ATTACHMENTS,
         Feature.RELATIONS,
-        Feature.LICENCE,
         Feature.CREATED,
         Feature.FILENAME,
     }

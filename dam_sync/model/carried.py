@@ -14,4 +14,4 @@ def with_carried(draft: Draft, asset: Asset, holds: Container[str]) -> Draft:
     narrowed = asset.rights.restrictions
     if narrowed and "restrictions" in holds:
         draft = replace(draft, rights=replace(draft.rights, restrictions=narrowed))
-    return replace(draft, licence=asset.licence) if "licence" in holds else draft
+    return draft

@@ -45,7 +45,6 @@ def asset_to_json(asset: Asset) -> Json:
         "imported_at": _when(asset.imported_at),
         "source_links": dict(asset.source_links),
         "losses": [{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in asset.losses],
-        **({"licence": asset.licence} if asset.licence else {}),
     }
 
 
@@ -72,7 +71,6 @@ def asset_from_json(data: Json) -> Asset:
         imported_at=_moment(data.get("imported_at")),
         source_links=dict(data.get("source_links", {})),
         losses=tuple(Loss(row["path"], row["rule"], row.get("detail", "")) for row in data.get("losses", ())),
-        licence=data.get("licence", ""),
     )
 
 
@@ -88,7 +86,6 @@ def draft_to_json(draft: Draft) -> Json:
         "tags": sorted(draft.tags),
         "rights": rights_to_json(draft.rights),
         **({"closed": True} if draft.closed else {}),  # absent otherwise: drafts of older states have no such member
-        **({"licence": draft.licence} if draft.licence else {}),
     }
 
 
@@ -105,7 +102,6 @@ def draft_from_json(data: Mapping[str, Json]) -> Draft:
         tags=frozenset(data["tags"]),
         rights=rights_from_json(data["rights"]),
         closed=bool(data.get("closed")),
-        licence=data.get("licence", ""),
     )
 
 

@@ -73,7 +73,6 @@ def damage_named(asset: Asset) -> Asset:
     asset = within_bounds(asset)
     parts = {
         "filename": asset.filename,
-        "licence": asset.licence,
         "tags": asset.tags,
         "placements": tuple(place.path for place in asset.placements),
         "rights": (asset.rights.groups, asset.rights.restrictions),

@@ -19,7 +19,7 @@ _EACH = 64  # bytes of an object, whatever it holds
 def weight_of(asset: Asset) -> int:
     """Bytes, within a factor of four: texts count one for each character."""
     fields = sum(len(key) + _weight(value) for key, value in asset.fields.items())
-    names = _weight((asset.licence, *asset.tags, *asset.machine_tags, *asset.rights.groups))
+    names = _weight((*asset.tags, *asset.machine_tags, *asset.rights.groups))
     places = sum(_weight(place.path) for place in asset.placements)
     rows = len(asset.relations) + len(asset.versions) + len(asset.attachments) + len(asset.losses)
     return fields + names + places + _EACH * rows

@@ -23,19 +23,7 @@ from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Point
 from tests.support.virtual.moves import MADE_UP, plain
 from tests.support.virtual.rollback_process import RunProcess, assets_of, differing
 from tests.support.virtual.state_location import ask, forget
-from tests.support.virtual.target_edits import (
-    CONTAINERS,
-    EDITS,
-    Change,
-    Edit,
-    Hand,
-    field,
-    licence,
-    member,
-    place,
-    rights,
-    tags,
-)
+from tests.support.virtual.target_edits import CONTAINERS, EDITS, Change, Edit, Hand, field, member, place, rights, tags
 from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 RUNS = 2
@@ -126,7 +114,6 @@ BACK: Mapping[str, Change] = {
     **dict.fromkeys(
         ("text changed", "value of a custom field changed", "dropdown changed"), field("note", "as it was")
     ),
-    **dict.fromkeys(("licence changed", "licence removed"), licence("CC BY")),
     "flag changed": field("cleared", True),
     "number changed": field("rating", 12),
     "tag added": tags(drop="handmade"),

@@ -51,7 +51,6 @@ def _asset(repository: Repository, doc: Document) -> dict[str, Json]:
         "placements": _placements(repository, doc),
         "tags": sorted(each["label"] for each in doc.props.get("nxtag:tags") or ()),
         "machine_tags": [],
-        "licence": doc.props.get("common:licence") or "",
         "rights": {
             "release_at": _short(doc.props.get(options.release_field)),
             "expires_at": _short(doc.props.get(options.expiry_field)),

@@ -114,7 +114,6 @@ class Loader:
         name = str(record.get("filename") or (files[-1].name if files else "") or record.get("id"))
         props = {**self._stamps(created, modified), "dc:title": name, **self._fields(kind, record.get("fields") or {})}
         props |= self._rights_dates(record.get("rights") or {})
-        props |= {"common:licence": str(record["licence"])} if record.get("licence") else {}
         attachments = self._files_of(record.get("attachments") or ())
         if attachments:
             props["files:files"] = [{"file": file} for file in attachments]

@@ -199,7 +199,7 @@ _DC = (
     *_fields("lastContributor"), _NATURE, *_fields("publisher"),
 )  # fmt: skip
 SCHEMAS: Sequence[Schema] = (
-    Schema("common", "common", _fields("icon icon-expanded licence")),
+    Schema("common", "common", _fields("icon icon-expanded")),
     Schema("dublincore", "dc", _DC),
     Schema("uid", "uid", _fields("uid major_version@long minor_version@long")),
     Schema("file", "", _fields("content@blob")),

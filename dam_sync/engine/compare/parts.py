@@ -94,7 +94,6 @@ PARTS: Final = (
     AssetPart(FILENAME, PartKind.VALUE, silent=True),
     AssetPart("profile", PartKind.CREATION),
     AssetPart(STATUS, PartKind.VALUE, silent=True, shows=True),
-    AssetPart("licence", PartKind.VALUE, later=True, needs=Feature.LICENCE),
     AssetPart("closed", PartKind.CLOSED, "visibility", shows=True),
     AssetPart(TAGS, PartKind.NAMES, needs=Feature.TAGS),
     AssetPart("placements", PartKind.CONTAINERS),

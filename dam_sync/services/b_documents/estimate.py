@@ -173,8 +173,7 @@ def patch_calls(patch: Patch, known: Known) -> Counter[str]:
         return Counter()
     by_property = bool(known.options.status_field) and patch.status is not None
     dated = patch.rights is not None and bool(patch.rights.release_at or patch.rights.expires_at)
-    written = dated or by_property or patch.licence is not None
-    puts = patch.fields or patch.tags_add or patch.tags_remove or patch.cleared or written
+    puts = patch.fields or patch.tags_add or patch.tags_remove or patch.cleared or dated or by_property
     moved = any(place.kind == "folder" for place in patch.placements_add | patch.placements_remove)
     groups = patch.rights.groups if patch.rights is not None else frozenset[str]()
     return Counter(

@@ -203,7 +203,6 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.EXPIRY: YES,
     Feature.GROUPS: Support("who may read, by local and inherited rights", "right to read, nothing inherited"),
     Feature.RELATIONS: Support("kinds that an option names", "kinds that an option names"),
-    Feature.LICENCE: YES,
     Feature.CREATED: Support("yes", "restored by administrators"),
     Feature.LINKS: Support("download URLs, by option", "", "the server creates its own"),
     Feature.TRASH: Support("yes", "moved there, never purged"),

@@ -125,7 +125,6 @@ def _rich(number: int, size: int) -> Json:
         ],
         placements=[{"kind": kind, "path": ["Ours"]} for kind in CONTAINERS],
         tags=["sea", "harbour"],
-        licence="CC BY",
         rights={"groups": ["staff"], "release_at": "2020-01-01T00:00:00Z", "expires_at": "2050-01-01T00:00:00Z"},
         relations=[{"kind": LINK, "target": str(number + 1)}] if number < size else [],
     )
@@ -157,11 +156,6 @@ def tags(*, add: str = "", drop: str = "") -> Change:
     """Tag it, untag it."""
     more, gone = frozenset({add} if add else ()), frozenset({drop} if drop else ())
     return lambda hand, asset: hand.service.update(asset.id, Patch(tags_add=more, tags_remove=gone))
-
-
-def licence(name: str) -> Change:
-    """Give it another licence, or none."""
-    return lambda hand, asset: hand.service.update(asset.id, Patch(licence=name))
 
 
 def rights(**changed: Any) -> Change:
@@ -349,10 +343,6 @@ TERMS = (
     Edit("term removed", "fields.{}subject", member("subject", drop=0)),
     Edit("term swapped", "fields.{}subject", term_swapped),
 )
-LICENCE = (
-    Edit("licence changed", "licence", licence(BY_HAND)),
-    Edit("licence removed", "licence", licence("")),
-)
 TAGS = (
     Edit("tag added", "tags", tags(add="handmade"), extra=True),
     Edit("tag removed", "tags", tags(drop="sea")),
@@ -403,7 +393,6 @@ EDITS: dict[str, tuple[Edit, ...]] = {
         VERSION_DROPPED,
     ),
     "b_documents": (
-        *LICENCE,
         *TERMS,
         *TAGS,
         *DATES,

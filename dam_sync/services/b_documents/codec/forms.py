@@ -14,7 +14,7 @@ from dam_sync.model.values import Json, Term, Value
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import DERIVED_PREFIXES, SYSTEM, DocumentsField, ServerSchema
 from dam_sync.services.b_documents.codec.values import Terms, encode, tidy, wire_instant
-from dam_sync.services.b_documents.codec.wire import LICENCE, TAGS, status_of
+from dam_sync.services.b_documents.codec.wire import TAGS, status_of
 from dam_sync.services.b_documents.options import DocumentsOptions
 
 TITLE = "dc:title"
@@ -45,8 +45,6 @@ def form_of(draft: Draft, server: ServerSchema, options: DocumentsOptions, terms
     properties |= rights_properties(draft.rights, options)
     if options.status_field and draft.status:
         properties[options.status_field] = tidy(draft.status)
-    if draft.licence:
-        properties[LICENCE] = tidy(draft.licence)
     if server.has(type_name, "dublincore"):
         properties.setdefault(TITLE, tidy(draft.filename))
     tagged = tags_by_property(server, type_name)
@@ -118,8 +116,6 @@ def patch_properties(patch: Patch, server: ServerSchema, options: DocumentsOptio
         found |= rights_properties(patch.rights, options)
     if options.status_field and patch.status is not None:
         found[options.status_field] = tidy(patch.status)
-    if patch.licence is not None:
-        found[LICENCE] = tidy(patch.licence) or None
     return found
 
 

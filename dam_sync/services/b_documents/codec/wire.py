@@ -29,7 +29,6 @@ from dam_sync.services.b_documents.options import DocumentsOptions
 CONTENT = "file:content"
 ATTACHED = "files:files"
 TAGS = "nxtag:tags"
-LICENCE = "common:licence"
 COLLECTED = "collectionMember:collectionIds"
 DIGEST_LETTERS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 _HEX = re.compile(r"[0-9a-f]+")
@@ -153,7 +152,6 @@ def asset_of(row: Json, server: ServerSchema, options: DocumentsOptions, around:
         attachments=attachments_of(row),
         placements=_placements(properties, around),
         tags=words_of(properties.get(TAGS) or (), "label"),
-        licence=str(properties.get(LICENCE) or ""),
         rights=_rights(row, options, access),
         inherited_groups=access.inherited,
         relations=around.relations,
