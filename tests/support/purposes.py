@@ -21,6 +21,7 @@ from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.undo import Undo, undo_of
 from dam_sync.engine.decide.update import possible
 from dam_sync.engine.read.compared import with_everybody
+from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import differing
 from dam_sync.engine.read.intents import ATTACHED, FILES
 from dam_sync.engine.rollback.asset import AssetUndoer
@@ -162,7 +163,8 @@ class Purposes:
     @property
     def files(self) -> Files:
         """Those of the update."""
-        return Files(self.link, self.source.file, self.state.fresh, self.source.versions, begun=self.state.begun)
+        expected = expected_files(self.link, self.meant, self.source.versions)
+        return Files(self.link, self.source.file, self.state.fresh, self.source.versions, expected)
 
     # -- the purposes -------------------------------------------------------------------------------------------------
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dam_sync.engine.compare.atoms import NOTHING, WHOLE, Atoms
-from dam_sync.engine.compare.expected import Expected, Stage
+from dam_sync.engine.compare.expected import Expected, FileMatch, Stage, file_match
 from dam_sync.engine.compare.facts import Scope, TargetFacts
 from dam_sync.engine.compare.parts import PartView, Sides
-from dam_sync.model.asset import Asset, Draft
+from dam_sync.model.asset import Asset, Draft, FileRef
 from dam_sync.model.conflict import FILE
 
 VERSIONS, ATTACHMENTS = "versions", "attachments"
@@ -74,13 +74,19 @@ class Comparison:
 
 
 def compare(
-    expected: Expected, seen: Asset, facts: TargetFacts, scope: Scope, wanted: Draft | None = None
+    expected: Expected,
+    seen: Asset,
+    facts: TargetFacts,
+    scope: Scope,
+    wanted: Draft | None = None,
+    files: Sequence[FileRef] = (),
 ) -> Comparison:
     """Compare what is wanted, what the target may hold, and what it has. seen: with the names that terms and containers
-    have for this job. Without any state, nothing counts as changed by others. Pure; repeatable."""
+    have for this job; files: those of the source, any of which may stand as the current one. Without any state, nothing
+    counts as changed by others. Pure; repeatable."""
     sides = Sides(expected, seen, facts, scope, wanted)
     parts = [_compared(view) for view in sides.views()] if sides.drafts else []
-    parts += _files(expected, seen)
+    parts += _files(expected, seen, files)
     return Comparison({part.path: part for part in parts})
 
 
@@ -134,17 +140,20 @@ def _foreign(view: PartView) -> Delta:
     return Delta(frozenset(missing), frozenset(added), frozenset(other))
 
 
-def _files(expected: Expected, seen: Asset) -> Iterator[PartComparison]:
+def _files(expected: Expected, seen: Asset, wanted: Sequence[FileRef]) -> Iterator[PartComparison]:
     """Files that no attempt sent. What the target has and does not return, or the state does not say, cannot be
     compared; that there are fewer is nobody's change."""
     files, hidden = expected.files, {loss.path for loss in seen.losses}
     lacks = seen.file is None and expected.stage is not Stage.COMPLETE
-    yield _file_part(FILE, lacks or files.allow(seen.file))
+    number = len(seen.versions) - files.is_attached(seen.file)
+    found = files.file_match(seen.file, None if VERSIONS in hidden else number)
+    same = seen.file is not None and file_match(seen.file, wanted) is FileMatch.SAME
+    yield _file_part(FILE, lacks or found is not FileMatch.OTHER, same=same)
     if VERSIONS not in hidden:
-        yield _file_part(VERSIONS, files.versions is None or len(seen.versions) <= files.versions)
+        yield _file_part(VERSIONS, files.versions is None or number <= files.versions)
     if ATTACHMENTS not in hidden:
         yield _file_part(ATTACHMENTS, files.attachments is None or len(seen.attachments) <= files.attachments)
 
 
-def _file_part(path: str, allowed: bool) -> PartComparison:
-    return PartComparison(path, False, allowed, False, AS_IT_IS if allowed else Delta(other=frozenset({WHOLE})))
+def _file_part(path: str, allowed: bool, *, same: bool = False) -> PartComparison:
+    return PartComparison(path, same, allowed, False, AS_IT_IS if allowed else Delta(other=frozenset({WHOLE})))

@@ -18,30 +18,66 @@ class Stage(Enum):
     CREATING = auto()
 
 
+class FileMatch(Enum):
+    """Whether a file is one of others: a digest says so; nothing that both know says that it is not; or it is none."""
+
+    SAME = auto()
+    UNSURE = auto()
+    OTHER = auto()
+
+
+def file_match(file: FileRef, files: Sequence[FileRef]) -> FileMatch:
+    """Whether a file is one of these."""
+    alike = [file.has_bytes_of(each) for each in files if file.agrees(each)]
+    if any(alike):
+        return FileMatch.SAME
+    return FileMatch.UNSURE if alike else FileMatch.OTHER
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedFiles:
-    """The files that the target may have. current: any of them may be the current one, none of them if there is no
-    file; may_lack: there may be none though; versions, attachments: how many at most, None if that is not known. known:
+    """The files that the target may have. current: what was written last, sent: what attempts may have sent since; any
+    of them may be the current one, none of them if there is no file; may_lack: there may be none though; versions,
+    attachments: how many at most, None if that is not known; before: how many versions before these attempts. known:
     whether the state says which files were sent: one of an older release does not. refuted: a verification read the
-    current file of the target and found that it is another one, though size and digests do not show it."""
+    current file of the target and found that it is another one; a digest that is the same now says that it was put
+    back since."""
 
     current: tuple[FileRef, ...] = ()
+    sent: tuple[FileRef, ...] = ()
     may_lack: bool = False
     versions: int | None = None
+    before: int | None = None
     attachments: int | None = None
     known: bool = True
     refuted: bool = False
     attached: tuple[FileRef, ...] = ()
 
-    def allow(self, file: FileRef | None) -> bool:
-        """Whether this may be the current file. Files of which nothing tells that they are others are the same."""
+    def is_attached(self, file: FileRef | None) -> bool:
+        """Whether this is an attachment of an asset without a file: some targets return the first one as its file."""
+        if file is None or self.current or self.sent:
+            return False
+        return file_match(file, self.attached) is not FileMatch.OTHER
+
+    def file_match(self, file: FileRef | None, number: int | None = None) -> FileMatch:
+        """Whether this is a file that may be the current one. number: of versions at the target, None if that is not
+        known: where there are more than were written, the last is not the one that was, unless a digest says so."""
         if not self.known:
-            return True
+            return FileMatch.UNSURE
+        every = (*self.current, *self.sent)
         if file is None:
-            return self.may_lack or not self.current
-        if not self.current:  # some targets return the first attachment of an asset without a file as its file
-            return any(each.agrees(file) for each in self.attached)
-        return not self.refuted and any(each.agrees(file) for each in self.current)
+            return FileMatch.SAME if self.may_lack or not every else FileMatch.OTHER
+        if not every:
+            return file_match(file, self.attached)
+        found = file_match(file, every)
+        if found is not FileMatch.UNSURE:
+            return found
+        more = number is not None and self.before is not None and number > self.before
+        return file_match(file, (*(() if more or self.refuted else self.current), *self.sent))
+
+
+UNKNOWN_FILES: Final = ExpectedFiles(known=False)
+"""Where files are not compared, or the state says nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +106,5 @@ class Expected:
         return any(state.rights != self.states[0].rights for state in self.states)
 
 
-NOTHING_EXPECTED: Final = Expected((), ExpectedFiles(known=False))
+NOTHING_EXPECTED: Final = Expected((), UNKNOWN_FILES)
 """For a comparison with what is wanted alone."""

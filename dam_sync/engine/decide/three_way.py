@@ -15,7 +15,7 @@ from functools import cached_property
 
 from dam_sync.engine.compare.atoms import WHOLE, as_stored
 from dam_sync.engine.compare.comparison import Comparison, compare
-from dam_sync.engine.compare.expected import Expected, ExpectedFiles
+from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles
 from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, is_other_date
 from dam_sync.engine.compare.file_keys import VERSIONS, version_key
 from dam_sync.engine.compare.files import file_facts
@@ -63,14 +63,13 @@ class ValueConflict:
 @dataclass(frozen=True, slots=True)
 class Files:
     """The current file in a comparison. link: with what was uploaded; current: at the source; fresh: whether a version
-    is about to be added; ours: every version that the source has; begun: whether an earlier attempt may have sent one
-    of them."""
+    is about to be added; ours: every version that the source has; expected: what the target may have."""
 
     link: LinkRow
     current: FileRef | None = None
     fresh: bool = False
     ours: Sequence[FileRef] = ()
-    begun: bool = False
+    expected: ExpectedFiles = UNKNOWN_FILES
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,13 @@ class ThreeWay:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """Of what the update may write. Files are compared here."""
+        """Of what the update may write."""
         kinds = frozenset(place.kind for place in self.patch.placements_add)
         scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
         states = [draft_from_json(state) for state in self.before]
-        expected = Expected(states, ExpectedFiles(known=False), names=frozenset(self._name_kept))
-        return compare(expected, self.actual, replace(self.facts, members=Members.ALL), scope, self.draft)
+        expected = Expected(states, self.files.expected, names=frozenset(self._name_kept))
+        facts = replace(self.facts, members=Members.ALL)
+        return compare(expected, self.actual, facts, scope, self.draft, self.files.ours)
 
     def _is_both(self, path: str) -> bool:
         """Whether others changed a part that is to be changed, to another value than is wanted."""
@@ -202,9 +202,7 @@ class ThreeWay:
     def _file(self) -> Iterator[ValueConflict]:
         """The current file of the target is none that the source has or had."""
         files, theirs = self.files, self.actual.file
-        if not files.fresh or theirs is None or files.current is None:
-            return
-        if _uploaded(files.link, self.actual) or any(_is_same(each, theirs, files.begun) for each in files.ours):
+        if not files.fresh or theirs is None or files.current is None or not self._is_theirs(FILE):
             return
         link = files.link
         wrote = FileRef("", link.filename, link.size, digests=link.digests)
@@ -369,27 +367,6 @@ def _part(draft: Json, path: str) -> Json:
     if path.startswith(PLACEMENTS):
         return _plain([place for place in draft["placements"] if place["kind"] == path.removeprefix(PLACEMENTS)])
     return draft["rights"].get(DATES.get(path, path)) if path in RIGHTS else draft.get(path)
-
-
-def _uploaded(link: LinkRow, actual: Asset) -> bool:
-    """Whether the target has the file that we uploaded last, as far as is known: no difference in size or
-    digest, no file of the same size that a verification found to be another, and no version of somebody else. None is
-    ours if we uploaded none, or if somebody else's was kept before and nothing is known of ours."""
-    theirs, unknown = actual.file, link.size is None and not link.digests
-    if theirs is None or not link.versions or (unknown and FILE in link.kept):
-        return False
-    if not FileRef("", "", link.size, digests=link.digests).agrees(theirs):
-        return False
-    if set(link.digests) & set(theirs.digests):
-        return True
-    counted = not any(loss.path == "versions" for loss in actual.losses)
-    return not (counted and link.versions and len(actual.versions) > len(link.versions))
-
-
-def _is_same(ours: FileRef, theirs: FileRef, begun: bool) -> bool:
-    """Whether two files are the same by a digest; by their size alone only if ours may have been sent."""
-    same = ours.has_bytes_of(theirs)
-    return same if same is not None else begun and ours.size is not None and ours.size == theirs.size
 
 
 def _is_list(value: Value) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dam_sync.engine.compare.expected import Expected, ExpectedFiles, Stage
+from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles, Stage
 from dam_sync.engine.compare.file_keys import sent_file
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.read.intents import FILES, attached_at_most, files_sent
@@ -34,26 +34,29 @@ def expected_of(
     states = [draft_from_json(context.counterparts.present(row, schema)) for row in rows]
     return Expected(
         states,
-        _files(link, intents),
+        expected_files(link, intents),
         Stage.COMPLETE if complete else Stage.CREATING,
         frozenset({"", *(file.name for file in files_sent(intents))}) if intents else frozenset(),
     )
 
 
-def _files(link: LinkRow, intents: Sequence[Json]) -> ExpectedFiles:
+def expected_files(link: LinkRow, intents: Sequence[Json], source: Sequence[FileRef] | None = None) -> ExpectedFiles:
+    """The files of such an asset. source: its files at the source, any of which may have been sent by an attempt whose
+    intent does not say which were, as one of an older release; None: then nothing is known of its files."""
     if link.draft is None and not intents:
-        return ExpectedFiles(known=False)
-    sent = files_sent(intents)
-    written = [FileRef("", link.filename, link.size, digests=link.digests)] if _is_known(link) else []
-    known = all(FILES in row for row in intents)
+        return UNKNOWN_FILES
+    sent, recorded = files_sent(intents), all(FILES in row for row in intents)
+    sent += [] if recorded else source or ()
     more = max((len(row.get(FILES, ())) for row in intents), default=0)
     more = max(more, len({(file.size, *sorted(file.digests.items())) for file in sent}))
     return ExpectedFiles(
-        current=(*written, *sent),
+        current=(FileRef("", link.filename, link.size, digests=link.digests),) if _is_known(link) else (),
+        sent=tuple(sent),
         may_lack=not link.versions,
-        versions=len(link.versions) + more if known else None,
-        attachments=len(link.attachments) + attached_at_most(intents) if known else None,
-        known=known,
+        versions=len(link.versions) + more if recorded else None,
+        before=len(link.versions),
+        attachments=len(link.attachments) + attached_at_most(intents) if recorded else None,
+        known=recorded or source is not None,
         refuted=not sent and link.proofs.get((link.versions or ("",))[-1]) == REFUTED,
         attached=tuple(sent_file(each) for each in link.attached.values()),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dam_sync.engine.compare.expected import FileMatch, file_match
 from dam_sync.engine.compare.facts import scope_of
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
@@ -81,9 +82,9 @@ def _seen(actual: Asset, path: str) -> Json:
 def kept_file(asset: Asset, actual: Asset, link: LinkRow) -> dict[str, Json]:
     """The file of the original, if it is another than that of the copy."""
     ours, theirs = asset.file, actual.file
-    if ours is None or theirs is None or ours.agrees(theirs) or link.versions[-1:] != (version_key(ours),):
+    if ours is None or theirs is None or link.versions[-1:] != (version_key(ours),):
         return {}
-    return {FILE: file_facts(theirs)}
+    return {FILE: file_facts(theirs)} if file_match(theirs, [ours]) is FileMatch.OTHER else {}
 
 
 def unmade(draft: Draft) -> Draft:

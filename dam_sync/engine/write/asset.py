@@ -37,6 +37,7 @@ from dam_sync.engine.decide.update import (
     not_carried,
 )
 from dam_sync.engine.guards.probation import refuse_removed
+from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.intents import record_intent, recorded_intents
 from dam_sync.engine.read.linked import with_present_names
 from dam_sync.engine.read.seen import living_asset, refuse_trashed
@@ -369,7 +370,8 @@ class TargetWriter:
         """What to write over an asset of the target as it was read."""
         context, asset, draft = self.context, item.asset, item.drafted.draft
         seen = context.counterparts.as_known(actual, context.target_schema, draft)
-        files = Files(link, asset.file, bool(action.versions), asset.versions, begun=item.work.begun)
+        expected = expected_files(link, meant, asset.versions)
+        files = Files(link, asset.file, bool(action.versions), asset.versions, expected)
         compared = three_way_of(context, draft, action.patch, [link.draft, *meant], seen, files)
         journal = context.store.journal(item.work, context.run.id)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.engine.compare.expected import FileMatch, file_match
 from dam_sync.engine.compare.facts import without_given
 from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.run_context import RunContext
@@ -13,6 +14,7 @@ from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.update import possible
+from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.intents import files_sent
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
@@ -82,7 +84,8 @@ class ResumedCreate:
             actual = self._outside_of_staging(actual)
         actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
         fresh = await self._has_more_versions(link)
-        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, begun=True)
+        expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
+        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, expected)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
@@ -103,10 +106,9 @@ class ResumedCreate:
         """Raises Conflict if both sides have another file than the attempts sent: the create would replace that of the
         target."""
         sent, theirs = files_sent(self.meant), actual.file
-        ours = (*sent, *asset.versions)
-        if not sent or theirs is None or any(each.agrees(theirs) for each in ours):
+        if not sent or theirs is None or file_match(theirs, (*sent, *asset.versions)) is not FileMatch.OTHER:
             return
-        if not all(any(each.agrees(file) for each in sent) for file in asset.versions):
+        if any(file_match(file, sent) is FileMatch.OTHER for file in asset.versions):
             text = f"its create was begun, and the file of {actual.id} was changed at the target and at the source"
             raise Conflict(text, asset=asset.id, code=ParkReason.CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
 

@@ -104,15 +104,16 @@ def test_an_asset_without_a_file_has_no_name() -> None:
 
 
 def test_the_first_attachment_may_come_back_as_the_file() -> None:
-    files = ExpectedFiles(versions=1, attachments=1, attached=(FILE,))
+    files = ExpectedFiles(versions=0, attachments=1, attached=(FILE,))
     assert foreign(asset_of(PLAIN), PLAIN, files=files) == []
     other = asset_of(PLAIN, versions=(replace(FILE, size=3, digests={}),))
-    assert foreign(other, PLAIN, files=files) == ["file"]
+    assert foreign(other, PLAIN, files=files) == ["file", "versions"]
 
 
 def test_a_file_that_a_verification_refuted_is_not_ours() -> None:
-    files = ExpectedFiles((FILE,), versions=1, attachments=0, refuted=True)
-    assert foreign(asset_of(PLAIN), PLAIN, files=files) == ["file"]
+    files, unread = ExpectedFiles((FILE,), versions=1, attachments=0, refuted=True), replace(FILE, digests={})
+    assert foreign(asset_of(PLAIN, versions=(unread,)), PLAIN, files=files) == ["file"]
+    assert foreign(asset_of(PLAIN), PLAIN, files=files) == []  # a digest says that ours is there again
 
 
 def test_files_of_which_the_state_says_nothing_cannot_be_compared() -> None:

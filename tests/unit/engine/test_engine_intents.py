@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dam_sync.engine.compare.expected import Expected
+from dam_sync.engine.compare.expected import Expected, FileMatch
 from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.decide.patches import merge_patches
 from dam_sync.engine.read.expected import expected_of
@@ -93,6 +93,6 @@ def test_files_are_not_compared_if_an_older_release_did_not_record_which_were_se
     link = LinkRow("S", "X", size=3, versions=("1",), draft=draft_to_json(Draft(None, "a.jpg")))
     sent = {**draft_to_json(Draft(None, "b.jpg")), FILES: [{"name": "b.jpg", "size": 4, "digests": {}}], ATTACHED: []}
     files = expected_by(link, sent).files
-    assert (files.known, files.versions, files.allow(FileRef("", "c.jpg", 99))) == (True, 2, False)
+    assert (files.known, files.versions, files.file_match(FileRef("", "c.jpg", 99))) == (True, 2, FileMatch.OTHER)
     files = expected_by(link, draft_to_json(Draft(None, "b.jpg"))).files
-    assert (files.known, files.versions, files.allow(FileRef("", "c.jpg", 99))) == (False, None, True)
+    assert (files.known, files.versions, files.file_match(FileRef("", "c.jpg", 99))) == (False, None, FileMatch.UNSURE)

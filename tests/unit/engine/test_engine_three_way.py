@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +18,8 @@ from dam_sync.engine.decide.conflicts import Newer, SettledConflict, settle, set
 from dam_sync.engine.decide.patches import may_overwrite, overlay, patch_between
 from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values, merged_rows, merged_set, merged_texts
 from dam_sync.engine.read.compared import as_not_hidden
+from dam_sync.engine.read.expected import expected_files
+from dam_sync.engine.read.intents import ATTACHED, FILES
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Placement, Revision, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature, Support
@@ -83,6 +85,12 @@ def asset(draft: Draft, file: FileRef = OLD) -> Asset:
         rights=draft.rights,
         versions=(file,),
     )
+
+
+def files_of(known: LinkRow, current: FileRef, *ours: FileRef, sent: Sequence[FileRef] = ()) -> Files:
+    """Those of an update that adds a version. ours: all files of the source; sent: by an attempt that was killed."""
+    intents = [{**known.draft, FILES: [*map(file_facts, sent)], ATTACHED: []}] if sent else []
+    return Files(known, current, fresh=True, ours=ours, expected=expected_files(known, intents, ours))
 
 
 def compared(source: Draft, target: Asset, *more: Draft, files: Files | None = None) -> ThreeWay:
@@ -295,14 +303,14 @@ FILE_OF = {"same digest": OLD, "digest changed": FOREIGN, "size changed": replac
 
 @pytest.mark.parametrize("case", FILE_OF)
 def test_a_file_that_somebody_replaced_is_a_conflict_if_the_source_has_another_too(case: str) -> None:
-    files = Files(link(), NEW, fresh=True, ours=(OLD, NEW))
+    files = files_of(link(), NEW, OLD, NEW)
     found = compared(BEFORE, asset(BEFORE, FILE_OF[case]), files=files).conflicts()
     assert [one.path for one in found] == ([] if case == "same digest" else ["file"])
     assert compared(BEFORE, asset(BEFORE, FILE_OF[case]), files=replace(files, fresh=False)).conflicts() == []
 
 
 def test_a_file_of_the_same_size_without_digests_is_known_by_the_number_of_versions() -> None:
-    files = Files(link(digests={}), replace(NEW, digests={}), fresh=True, ours=(replace(NEW, digests={}),))
+    files = files_of(link(digests={}), replace(NEW, digests={}), replace(NEW, digests={}))
     target = asset(BEFORE, replace(OLD, digests={}))
     assert compared(BEFORE, target, files=files).conflicts() == []
     twice = replace(target, versions=target.versions * 2)
@@ -313,27 +321,71 @@ def test_a_file_of_the_same_size_without_digests_is_known_by_the_number_of_versi
 
 def test_a_file_that_somebody_uploaded_to_an_asset_without_one_is_not_ours() -> None:
     bare = replace(link(), versions=(), size=None, digests={})
-    files = Files(bare, OLD, fresh=True, ours=(OLD,))
+    files = files_of(bare, OLD, OLD)
     (found,) = compared(BEFORE, asset(BEFORE, FOREIGN), files=files).conflicts()
     assert (found.path, found.written) == ("file", None)
     assert compared(BEFORE, asset(BEFORE, OLD), files=files).conflicts() == []
     kept = replace(bare, versions=LINK_VERSIONS, kept={"file": file_facts(FOREIGN)})
-    again = Files(kept, NEW, fresh=True, ours=(OLD, NEW))
+    again = files_of(kept, NEW, OLD, NEW)
     assert [one.path for one in compared(BEFORE, asset(BEFORE, FOREIGN), files=again).conflicts()] == ["file"]
 
 
 def test_our_new_version_that_arrived_before_a_crash_is_no_conflict() -> None:
-    files = Files(link(), NEW, fresh=True, ours=(OLD, NEW))
+    files = files_of(link(), NEW, OLD, NEW)
     assert compared(BEFORE, asset(BEFORE, NEW), files=files).conflicts() == []
+
+
+def paths_of_two(files: Files, theirs: FileRef) -> list[str]:
+    """The conflicts of an asset with a second version."""
+    twice = replace(asset(BEFORE, theirs), versions=(OLD, theirs))
+    return [one.path for one in compared(BEFORE, twice, files=files).conflicts()]
 
 
 @pytest.mark.parametrize(("begun", "paths"), [(True, []), (False, ["file"])])
 def test_a_file_that_only_has_the_size_of_ours_is_ours_if_it_may_have_been_sent(begun: bool, paths: list[str]) -> None:
     """Others may have replaced it by one of the same size: an image without compression keeps it."""
-    ours, theirs = (replace(NEW, digests={}) for _ in range(2))
-    files = Files(link(), ours, fresh=True, ours=(OLD, ours), begun=begun)
-    twice = replace(asset(BEFORE, theirs), versions=(OLD, theirs))
-    assert [one.path for one in compared(BEFORE, twice, files=files).conflicts()] == paths
+    ours = replace(NEW, digests={})
+    assert paths_of_two(files_of(link(), ours, OLD, ours, sent=[ours] if begun else ()), ours) == paths
+
+
+def test_what_a_killed_attempt_sent_is_ours_though_the_source_has_another_file_by_now() -> None:
+    third = FileRef("f3", "3.jpg", 103, digests={"md5": "3"})
+    assert paths_of_two(files_of(link(), third, third, sent=[NEW]), replace(NEW, digests={})) == []
+    assert paths_of_two(files_of(link(), third, third, sent=[NEW]), FOREIGN) == ["file"]
+
+
+def test_a_file_of_the_size_of_one_that_no_attempt_sent_is_somebodys() -> None:
+    """The source got that file after the attempt that was killed."""
+    third = FileRef("f3", "3.jpg", 103)
+    assert paths_of_two(files_of(link(), third, third, sent=[NEW]), third) == ["file"]
+
+
+def test_one_more_version_of_the_size_that_was_written_last_is_somebodys_though_an_attempt_was_killed() -> None:
+    """That of the attempt would be the current one."""
+    known = link(digests={})
+    assert paths_of_two(files_of(known, NEW, NEW, sent=[NEW]), replace(OLD, digests={})) == ["file"]
+
+
+def test_any_file_of_the_source_may_be_what_an_attempt_of_an_older_release_sent() -> None:
+    ours = replace(NEW, digests={})
+    files = replace(files_of(link(), ours, OLD, ours), expected=expected_files(link(), [link().draft], (OLD, ours)))
+    assert (paths_of_two(files, ours), paths_of_two(files, FOREIGN)) == ([], ["file"])
+
+
+@pytest.mark.parametrize(("digests", "paths"), [({}, ["file"]), (OLD.digests, [])])
+def test_a_file_that_a_verification_read_is_somebodys_until_a_digest_says_that_ours_is_back(
+    digests: Mapping[str, str], paths: list[str]
+) -> None:
+    known = link(proofs={LINK_VERSIONS[0]: "V0"})
+    found = compared(BEFORE, asset(BEFORE, replace(OLD, digests=digests)), files=files_of(known, NEW, NEW)).conflicts()
+    assert [one.path for one in found] == paths
+
+
+def test_the_first_attachment_of_an_asset_without_a_file_is_nobodys_file() -> None:
+    """Some services return it as one."""
+    attached = {"k": {"name": FOREIGN.name, "size": FOREIGN.size, "digests": dict(FOREIGN.digests)}}
+    bare = replace(link(), versions=(), size=None, digests={}, attachments=("k",), attached=attached)
+    assert compared(BEFORE, asset(BEFORE, FOREIGN), files=files_of(bare, OLD, OLD)).conflicts() == []
 
 
 def test_only_what_replaces_a_value_needs_a_look_at_the_target() -> None:
@@ -372,7 +424,7 @@ def test_an_overriding_file_lasts_until_the_source_has_another() -> None:
 
 async def test_the_name_of_an_overriding_file_lasts_as_long_as_the_file() -> None:
     theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
-    three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    three = compared(changed(note="ours"), theirs, files=files_of(link(), NEW, OLD, NEW))
     rules = ConflictRules(ConflictPolicy.TARGET)
     made = settlement_of(three, settle(three.conflicts(), rules, UNKNOWN, {}))
     assert (made.values["file"]["name"], made.values["filename"]) == (FOREIGN.name, FOREIGN.name)
@@ -384,11 +436,11 @@ async def test_the_name_of_an_overriding_file_lasts_as_long_as_the_file() -> Non
 async def test_the_name_of_a_file_that_is_replaced_by_the_sources_goes_with_it() -> None:
     """A new version brings the name that the source gives it, unless only the name was changed at the target."""
     theirs = replace(asset(BEFORE, FOREIGN), filename=FOREIGN.name)
-    three = compared(changed(note="ours"), theirs, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    three = compared(changed(note="ours"), theirs, files=files_of(link(), NEW, OLD, NEW))
     made = settlement_of(three, settle(three.conflicts(), ConflictRules(ConflictPolicy.SOURCE), UNKNOWN, {}))
     assert ([one.conflict.path for one in made.settled], made.filename) == (["file"], "")
     renamed = replace(asset(BEFORE, OLD), filename="theirs.jpg")
-    three = compared(changed(note="ours"), renamed, files=Files(link(), NEW, fresh=True, ours=(OLD, NEW)))
+    three = compared(changed(note="ours"), renamed, files=files_of(link(), NEW, OLD, NEW))
     made = settlement_of(three, settle(three.conflicts(), ConflictRules(ConflictPolicy.SOURCE), UNKNOWN, {}))
     assert (made.settled, made.filename) == ((), "theirs.jpg")
 
