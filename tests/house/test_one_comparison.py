@@ -39,10 +39,8 @@ PARTS: Final = frozenset(
 )
 OF_FILES: Final = frozenset({"agrees", "has_bytes_of", "has_size_of"})
 VIEWS: Final = frozenset({"len", "set", "frozenset", "sorted", "list", "tuple", "map", "dict", "getattr"})
-CONFLICT = "groups and dates of a conflict; the comparison does not merge yet"
 AT_THE_SOURCE = "what left the source, or the mapping changed of it: the target is not looked at"
 LEFT: Final = {
-    "decide/three_way.py ThreeWay._with_rights": CONFLICT,
     "decide/removals.py _unrelated": AT_THE_SOURCE,
     "run/originals.py as_adopted": AT_THE_SOURCE,
     "guards/remedies.py ExposedDraft.detail_of": AT_THE_SOURCE,
@@ -54,7 +52,7 @@ LEFT: Final = {
     "verification/unwritten.py is_unwritten": "memberships that are queued, which the comparison is not told yet",
 }
 """What is left, with the reason. A line may only go."""
-MOST: Final = 10  # lower it with each line that goes
+MOST: Final = 9  # lower it with each line that goes
 
 
 def test_nothing_else_compares_drafts_assets_and_links() -> None:

@@ -50,6 +50,21 @@ def with_members(
     return (*_rows(value), *(row for name, row in rows if not more.isdisjoint(_texts(name, field))))
 
 
+def value_of(atoms: Atoms, values: Sequence[Value | None], field: Field, schema: Schema) -> Value | None:
+    """The value that has these atoms, each from one of the last two of these values, from all of which the atoms were
+    made together: a text in several languages, or a list with the members of the first before those of the last."""
+    sides = [as_stored(value, field, schema) for value in values[-2:]]
+    if all(side is None or isinstance(side, Localized) for side in sides):
+        locales = dict.fromkeys(str(locale) for side in sides for locale in _by_language(side))
+        return Localized({locale: str(atoms[locale]) for locale in locales if locale in atoms})
+    rows, left = list[Scalar](), set(atoms)
+    for side, named in zip(sides, _alike(values, field, schema)[-2:], strict=True):
+        keys = [_texts(name, field) for name in _rows(named)]
+        rows += [row for row, names in zip(_rows(side), keys, strict=True) if not left.isdisjoint(names)]
+        left.difference_update(*keys)
+    return tuple(rows)
+
+
 def as_stored(value: Value | None, field: Field, schema: Schema) -> Value | None:
     """A value of a draft as the target stores it: text in a field of several languages is in the first of them."""
     if not field.localized or not schema.locales or value is None:

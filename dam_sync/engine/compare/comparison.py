@@ -31,6 +31,11 @@ class Delta:
         return not (self.missing or self.added or self.other)
 
     @property
+    def keys(self) -> frozenset[Hashable]:
+        """Of all atoms that differ."""
+        return self.missing | self.added | self.other
+
+    @property
     def lacks(self) -> frozenset[Hashable]:
         """What the target does not have, whatever it has instead."""
         return self.missing | self.other
@@ -55,6 +60,34 @@ class PartComparison:
     change: Delta = AS_IT_IS
     ours: frozenset[Hashable] = frozenset()
     view: PartView | None = None
+
+    @property
+    def merged(self) -> Atoms | None:
+        """What is wanted with what others changed beside it, by member or language; None if both changed the same, or
+        nothing is left."""
+        view = self.view
+        if view is None or view.wanted is None:
+            return None
+        made = dict(view.wanted)
+        for key in self.foreign.keys:
+            if any((state or NOTHING).get(key) != made.get(key) for state in view.states):
+                return None
+            made.pop(key, None)
+            made |= {key: view.now[key]} if key in view.now else {}
+        return made or None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether all sides have members, none of which stands for everybody."""
+        view = self.view
+        if view is None or WHOLE in (view.wanted or NOTHING):
+            return False
+        return all(side and WHOLE not in side for side in (view.now, *view.states))
+
+    @property
+    def stands(self) -> bool:
+        """Whether the target has what is wanted, or that with what others changed beside it."""
+        return self.same or (self.view is not None and self.merged == self.view.now)
 
 
 @dataclass(frozen=True, slots=True)

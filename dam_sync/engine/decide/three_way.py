@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from dam_sync.engine.compare.atoms import WHOLE, as_stored
+from dam_sync.engine.compare.atoms import value_of
 from dam_sync.engine.compare.comparison import Comparison, compare
 from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles
-from dam_sync.engine.compare.facts import Members, Scope, TargetFacts, is_other_date
+from dam_sync.engine.compare.facts import Members, Scope, TargetFacts
 from dam_sync.engine.compare.file_keys import VERSIONS, version_key
 from dam_sync.engine.compare.files import file_facts
-from dam_sync.engine.compare.parts import GROUPS, STATUS, VALUES
+from dam_sync.engine.compare.parts import GROUPS, RESTRICTIONS, STATUS, VALUES
 from dam_sync.engine.decide.patches import without
 from dam_sync.engine.decide.update import fixed_among
 from dam_sync.model.asset import Asset, Draft, FileRef, Patch, Placement, Rights, digest_of
@@ -36,9 +36,6 @@ from dam_sync.model.link import LinkRow
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import (
     Json,
-    Localized,
-    Row,
-    Scalar,
     Value,
     instant_text,
     value_from_json,
@@ -98,14 +95,18 @@ class ThreeWay:
         return self.facts.schema
 
     @cached_property
+    def expected(self) -> Expected:
+        """What the target may have."""
+        states = [draft_from_json(state) for state in self.before]
+        return Expected(states, self.files.expected, names=frozenset(self._name_kept))
+
+    @cached_property
     def comparison(self) -> Comparison:
         """Of what the update may write."""
         kinds = frozenset(place.kind for place in self.patch.placements_add)
         scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
-        states = [draft_from_json(state) for state in self.before]
-        expected = Expected(states, self.files.expected, names=frozenset(self._name_kept))
         facts = replace(self.facts, members=Members.ALL)
-        return compare(expected, self.actual, facts, scope, self.draft, self.files.ours)
+        return compare(self.expected, self.actual, facts, scope, self.draft, self.files.ours)
 
     def _is_both(self, path: str) -> bool:
         """Whether others changed a part that is to be changed, to another value than is wanted."""
@@ -125,24 +126,18 @@ class ThreeWay:
     # -- fields ---------------------------------------------------------------------------------------------------
 
     def _fields(self) -> Iterator[ValueConflict]:
-        before = [state["fields"] for state in self.before]
+        wrote = self.before[0]["fields"]
         for key in sorted(key for key in self.patch.fields if self._is_both(f"{FIELDS}{key}")):
             ours, theirs = self.patch.fields[key], self.actual.fields.get(key)
-            merged = self._merged(key, theirs, [_value(state.get(key)) for state in before])
-            yield ValueConflict(f"{FIELDS}{key}", before[0].get(key), _json(ours), _json(theirs), _json(merged))
+            yield ValueConflict(f"{FIELDS}{key}", wrote.get(key), _json(ours), _json(theirs), _json(self._merged(key)))
 
-    def _merged(self, key: str, theirs: Value | None, before: Sequence[Value | None]) -> Value | None:
+    def _merged(self, key: str) -> Value | None:
         """Both changes of one field, None if they exclude each other or leave nothing."""
-        known = self.schema.fields[key]
-        ours, *before = (as_stored(each, known, self.schema) for each in (self.patch.fields[key], *before))
-        sides = (ours, theirs, *before)
-        if all(each is None or isinstance(each, Localized) for each in sides):
-            texts = [dict(each.texts) if isinstance(each, Localized) else {} for each in sides]
-            return merged_texts(texts[2:], texts[0], texts[1])
-        if all(each is None or _is_list(each) for each in sides):
-            rows = [each if isinstance(each, tuple) else () for each in sides]
-            return merged_rows(rows[2:], rows[0], rows[1]) or None
-        return None
+        merged, known = self.comparison.parts[f"{FIELDS}{key}"].merged, self.schema.fields[key]
+        if merged is None or not (known.multiple or known.localized):
+            return None
+        sides: list[Draft | Asset] = [*self.expected.states, self.draft, self.actual]
+        return value_of(merged, [side.fields.get(key) for side in sides], known, self.schema)
 
     # -- values, status, containers, file -------------------------------------------------------------------------
 
@@ -234,16 +229,9 @@ class ThreeWay:
     def merged_groups(self) -> frozenset[str]:
         """The groups with both changes; empty if they exclude each other: somebody would see an asset that one side
         keeps from them."""
-        before = [rights_from_json(state["rights"]).groups for state in self.before]
-        theirs, part = self.actual.rights.groups, self.comparison.parts.get(GROUPS)
-        by_member = (
-            part is not None and part.view is not None and WHOLE not in {*part.view.now, *(part.view.wanted or ())}
-        )
-        return (
-            merged_set(before, self.draft.rights.groups, theirs)
-            if by_member and theirs and all(before)
-            else frozenset()
-        )
+        part = self.comparison.parts.get(GROUPS)
+        merged = part.merged if part is not None and part.is_limited else None
+        return frozenset(map(str, merged or ()))
 
     @property
     def writes_rights(self) -> bool:
@@ -259,9 +247,6 @@ class ThreeWay:
         if theirs is not None and not any(before) and path == "release":
             theirs = None if self.facts.is_arrival_of_release(theirs, self.actual) else theirs
         return getattr(self.draft.rights, name), theirs, before[0]
-
-    def _moved(self, one: datetime | None, other: datetime | None) -> bool:
-        return is_other_date(one, other, self.facts.precision)
 
     def set_back(self) -> list[ValueConflict]:
         """What others alone changed that decides who sees the asset, which the values of the source set back. Groups
@@ -289,15 +274,21 @@ class ThreeWay:
         are as they should be, if an attempt may have taken the release date away (see `as_not_hidden`)."""
         rights = self.rights(values)
         cleared = frozenset(path for path in patch.cleared if getattr(rights, DATES[path]) is None)
-        same = all(not self._moved(getattr(rights, name), self._date(path)[1]) for path, name in DATES.items())
-        held = same and rights.groups in (frozenset(), self.actual.rights.groups)
-        unrestricted = rights.restrictions == rights_from_json(self.before[0]["rights"]).restrictions
-        shown = not self.schema.always_released or all(
-            each["rights"] == self.before[0]["rights"] for each in self.before
-        )
-        if held and unrestricted and shown and values.keys() & RIGHTS:
+        shown = not (self.schema.always_released and self.expected.hides)
+        held = not self._is_due(RESTRICTIONS) and all(path in values or self._stands(path) for path in RIGHTS)
+        if held and shown and values.keys() & RIGHTS:
             return replace(patch, rights=None, cleared=frozenset())
         return replace(patch, rights=rights, cleared=cleared)
+
+    def _is_due(self, path: str) -> bool:
+        part = self.comparison.parts.get(path)
+        return part is not None and part.due
+
+    def _stands(self, path: str) -> bool:
+        """Whether the target has what an update without conflicts leaves here."""
+        part = self.comparison.parts.get(path)
+        silent = path == GROUPS and not self.draft.rights.groups
+        return silent or part is None or part.stands or self._is_theirs(path)
 
     def rights(self, values: Mapping[str, Json]) -> Rights:
         """The rights that the asset will have, with these values instead of the source's. Without groups it keeps
@@ -312,40 +303,6 @@ class ThreeWay:
     def _date_with(self, path: str, kept: bool) -> datetime | None:
         ours, theirs, _ = self._date(path)
         return theirs if kept or self._is_theirs(path) else ours
-
-
-def merged_set(before: Sequence[frozenset[str]], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
-    """What either side added, without what either side removed."""
-    added, removed = theirs.difference(*before), before[0].intersection(*before) - theirs
-    return (ours - removed) | added
-
-
-def merged_rows(
-    before: Sequence[tuple[Scalar, ...]], ours: tuple[Scalar, ...], theirs: tuple[Scalar, ...]
-) -> tuple[Scalar, ...]:
-    """The values of a list, in the order of the source, then what others added."""
-    named = [{_name(row) for row in rows} for rows in before]
-    removed = named[0].intersection(*named) - {_name(row) for row in theirs}
-    known = {_name(row) for row in ours}.union(*named)
-    kept = tuple(row for row in ours if _name(row) not in removed)
-    return (*kept, *(row for row in theirs if _name(row) not in known))
-
-
-def merged_texts(
-    before: Sequence[Mapping[str, str]], ours: Mapping[str, str], theirs: Mapping[str, str]
-) -> Localized | None:
-    """A text in several languages; None if one of them changed at both sides, or nothing is left."""
-    merged: dict[str, str] = {}
-    for locale in dict.fromkeys(locale for texts in (ours, theirs, *before) for locale in texts):
-        our, their, wrote = ours.get(locale, ""), theirs.get(locale, ""), [texts.get(locale, "") for texts in before]
-        if their in (our, *wrote):
-            merged[locale] = our
-        elif all(our == each for each in wrote):
-            merged[locale] = their
-        else:
-            return None
-    merged = {locale: text for locale, text in merged.items() if text}
-    return Localized(merged) if merged else None
 
 
 def kept_values(link: LinkRow, draft: Draft, file: FileRef | None) -> dict[str, Json]:
@@ -367,14 +324,6 @@ def _part(draft: Json, path: str) -> Json:
     if path.startswith(PLACEMENTS):
         return _plain([place for place in draft["placements"] if place["kind"] == path.removeprefix(PLACEMENTS)])
     return draft["rights"].get(DATES.get(path, path)) if path in RIGHTS else draft.get(path)
-
-
-def _is_list(value: Value) -> bool:
-    return isinstance(value, tuple) and not any(isinstance(row, Row) for row in value)
-
-
-def _name(row: Scalar) -> str:
-    return "".join(canonical(row))
 
 
 def _plain(value: Json) -> Json:

@@ -16,7 +16,7 @@ from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.decide.conflicts import Newer, SettledConflict, settle, settlement_of
 from dam_sync.engine.decide.patches import may_overwrite, overlay, patch_between
-from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values, merged_rows, merged_set, merged_texts
+from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values
 from dam_sync.engine.read.compared import as_not_hidden
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.intents import ATTACHED, FILES
@@ -28,7 +28,7 @@ from dam_sync.model.conflict import DECISION, ConflictPolicy, ConflictRules, Tak
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.link import LinkRow
 from dam_sync.model.schema import Field, FieldKind, Schema
-from dam_sync.model.values import Localized, Term
+from dam_sync.model.values import Localized, Term, value_from_json, value_to_json
 from tests.support.comparisons import ABLE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -451,29 +451,44 @@ NAMES = st.frozensets(st.sampled_from("abcd"))
 TEXTS = st.dictionaries(st.sampled_from(["en", "fr", "de"]), st.sampled_from("xyz"))
 
 
+def both(before: Draft, source: Draft, target: Draft) -> ThreeWay:
+    wrote, there = draft_to_json(before), asset(target)
+    return ThreeWay([wrote], source, patch_between(wrote, source), there, Files(link(before)), FACTS)
+
+
+def with_field(key: str, value: Any) -> Draft:
+    return replace(BEFORE, fields={key: value} if value else {})
+
+
 @given(NAMES, NAMES, NAMES)
 def test_sets_are_merged_element_by_element(
     before: frozenset[str], ours: frozenset[str], theirs: frozenset[str]
 ) -> None:
-    merged = merged_set([before], ours, theirs)
-    rows = merged_rows([tuple(before)], tuple(sorted(ours)), tuple(sorted(theirs)))
-    assert frozenset(rows) == merged
-    assert len(rows) == len(merged)
-    for name in "abcd":
-        was, our, their = (name in each for each in (before, ours, theirs))
-        assert (name in merged) == (our if their == was else their)
+    sides = [with_field("subject", terms(*sorted(each))) for each in (before, ours, theirs)]
+    for conflict in both(*sides).conflicts():
+        rows = value_from_json(conflict.merged) if conflict.merged is not None else ()
+        labels = [row.label for row in rows if isinstance(row, Term)] if isinstance(rows, tuple) else []
+        assert labels == [*sorted({*labels} & ours), *sorted({*labels} - ours)]
+        assert frozenset(labels) == merged_names(before, ours, theirs)
+
+
+def merged_names(before: frozenset[str], ours: frozenset[str], theirs: frozenset[str]) -> frozenset[str]:
+    """Each as the side has it that changed it."""
+    sides = {name: [name in each for each in (before, ours, theirs)] for name in before | ours | theirs}
+    return frozenset(name for name, (was, our, their) in sides.items() if (our if their == was else their))
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_languages_are_merged_unless_one_changed_at_both(
     before: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]
 ) -> None:
-    merged = merged_texts([before], ours, theirs)
+    sides = [with_field("title", Localized(each) if each else None) for each in (before, ours, theirs)]
     pairs = {key: (before.get(key), ours.get(key), theirs.get(key)) for key in ("en", "fr", "de")}
     clash = any(len({*sides}) == 3 or (sides[0] not in sides[1:] and sides[1] != sides[2]) for sides in pairs.values())
     wanted = {key: ours.get(key) if theirs.get(key) == was else theirs.get(key) for key, (was, *_) in pairs.items()}
     wanted = {key: text for key, text in wanted.items() if text}
-    assert merged == (None if clash or not wanted else Localized(wanted))
+    for conflict in both(*sides).conflicts():
+        assert conflict.merged == (None if clash or not wanted else value_to_json(Localized(wanted)))
 
 
 DRAFTS = st.builds(
@@ -504,8 +519,7 @@ def test_no_edit_is_lost_silently(
     before: Draft, source: Draft, target: Draft, policy: ConflictPolicy, newer: Take
 ) -> None:
     """Under every policy: what somebody changed at the target stands, or its conflict is named."""
-    wrote, there = draft_to_json(before), asset(target)
-    three = ThreeWay([wrote], source, patch_between(wrote, source), there, Files(link(before)), FACTS)
+    there, three = asset(target), both(before, source, target)
     settled = taken(three, policy, Newer(newer))
     if any(one.take is Take.NONE for one in settled):
         return  # nothing is written
@@ -520,7 +534,7 @@ def test_no_edit_is_lost_silently(
             assert now == their, path
         if took is Take.SOURCE:
             assert now == our, path
-    assert after.tags == merged_set([before.tags], source.tags, target.tags)
+    assert after.tags == merged_names(before.tags, source.tags, target.tags)
 
 
 PARTS: Mapping[str, Any] = {
