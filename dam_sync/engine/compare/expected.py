@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from dam_sync.model.asset import Draft, FileRef
+from dam_sync.model.asset import Asset, Draft, FileRef
+from dam_sync.model.schema import Schema
 
 
 class Stage(Enum):
@@ -95,15 +96,30 @@ class Expected:
         """Whether the asset is or was hidden: it has another status and other rights than its drafts say."""
         return any(state.closed for state in self.states)
 
-    @property
-    def regroups(self) -> bool:
-        """Whether an attempt may have taken groups away and not given others yet."""
-        return any(state.rights.groups != self.states[0].rights.groups for state in self.states)
+    def may_be_hidden(self, schema: Schema) -> bool:
+        """Whether an attempt of ours may have left the asset seen by fewer people: some services take its release date
+        away while several parts of its rights are changed, others its groups before they give it others."""
+        return self._may_be_withheld(schema) or (bool(schema.group_staging) and self._is_regrouped)
+
+    def is_hidden_by_us(self, seen: Asset, schema: Schema) -> bool:
+        """Whether an asset that was read may be seen by fewer people for that."""
+        return self.is_withheld(seen, schema) or self.is_between_groups(seen, schema)
+
+    def is_withheld(self, seen: Asset, schema: Schema) -> bool:
+        """Whether the release date may be away for that."""
+        return self._may_be_withheld(schema) and seen.rights.release_at is None
+
+    def is_between_groups(self, seen: Asset, schema: Schema) -> bool:
+        """Whether the groups may be away for that."""
+        there = seen.rights.groups
+        return bool(there) and there <= schema.group_staging and self._is_regrouped
+
+    def _may_be_withheld(self, schema: Schema) -> bool:
+        return schema.always_released and any(state.rights != self.states[0].rights for state in self.states)
 
     @property
-    def hides(self) -> bool:
-        """Whether an attempt may have taken the release date away while it changed several parts of the rights."""
-        return any(state.rights != self.states[0].rights for state in self.states)
+    def _is_regrouped(self) -> bool:
+        return any(state.rights.groups != self.states[0].rights.groups for state in self.states)
 
 
 NOTHING_EXPECTED: Final = Expected((), UNKNOWN_FILES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -74,10 +74,6 @@ class TargetFacts:
     now: datetime
     members: Members = Members.UNREAD
 
-    def is_for_everybody(self, draft: Draft) -> bool:
-        """Whether the groups of a draft, once written, let everybody in who can use the tenant."""
-        return bool(draft.rights.groups) and self.audience(draft).groups is None
-
     def is_open(self, draft: Draft, groups: frozenset[str]) -> bool:
         """Whether these groups, or none, let everybody in who can use the tenant, on an asset of a draft. One that is
         hidden for having none is open to nobody."""
@@ -132,6 +128,17 @@ def _less(value: Value, part: Value | None) -> Value | None:
         texts = {locale: text for locale, text in value.texts.items() if locale not in part.texts}
         return Localized(texts) if texts else None
     return value if part is None else None
+
+
+def groups_of_everybody(drafts: Iterable[Draft], audience: Callable[[Draft], Audience]) -> list[frozenset[str]]:
+    """The groups of these drafts that, once written, let everybody in who can use the tenant. An asset of such a group
+    may be read as one that names none (see `may_be_everybodys`)."""
+    return [draft.rights.groups for draft in drafts if draft.rights.groups and audience(draft).groups is None]
+
+
+def may_be_everybodys(seen: Asset, *, hidden: bool = False) -> bool:
+    """Whether an asset names no group and is seen. hidden: also if nobody sees it."""
+    return not seen.rights.groups and (hidden or not is_seen_by_nobody(seen))
 
 
 def is_seen_by_nobody(seen: Asset) -> bool:

@@ -30,8 +30,9 @@ from dam_sync.engine.compare.facts import (
     TargetFacts,
     date_of,
     given_value,
+    groups_of_everybody,
     is_other_date,
-    is_seen_by_nobody,
+    may_be_everybodys,
 )
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
@@ -336,13 +337,8 @@ class Sides:
         if path != "release":
             return view
         own = held is not None and self.facts.is_arrival_of_release(held, self.seen)
-        return replace(view, given=frozenset(view.now.items()) if own else frozenset(), lacking=self.is_withheld)
-
-    @property
-    def is_withheld(self) -> bool:
-        """Whether an attempt of ours may have taken the release date away for a time: some services hide an asset so
-        while several parts are changed, and a killed process leaves it hidden."""
-        return self.facts.schema.always_released and self.expected.hides and date_of(self.seen, "release") is None
+        lacking = self.expected.is_withheld(self.seen, self.facts.schema)
+        return replace(view, given=frozenset(view.now.items()) if own else frozenset(), lacking=lacking)
 
     def _groups(self) -> Iterator[PartView]:
         """As one value as soon as a side is open to everybody, the target included, else by member: with plain members,
@@ -354,12 +350,12 @@ class Sides:
         if there and all(draft.rights.groups == there for draft in self.drafts):
             yield self._equal(GROUPS)
             return
-        open_to = [draft.rights.groups for draft in self.drafts if self.facts.is_for_everybody(draft)]
-        visible = bool(there) or not is_seen_by_nobody(self.seen) or self.is_withheld
+        open_to = groups_of_everybody(self.drafts, self.facts.audience)
+        unnamed = may_be_everybodys(self.seen, hidden=self.expected.is_withheld(self.seen, self.facts.schema))
         if open_to:
-            is_open = visible and (there in open_to or not there)
+            is_open = there in open_to or unnamed
         else:
-            is_open = visible and self.facts.is_open(self.wanted or self.drafts[0], there)
+            is_open = (bool(there) or unnamed) and self.facts.is_open(self.wanted or self.drafts[0], there)
         if not (open_to or is_open):
             yield self._group_members(there)
             return
@@ -387,8 +383,8 @@ class Sides:
         """Groups that alone may see an asset until its create is complete, or while an attempt gives it others."""
         staging = self.facts.schema.group_staging
         if self.expected.stage is Stage.COMPLETE:
-            regrouped = there and there <= staging and self.expected.regroups
-            return frozenset(now.items()) if regrouped else frozenset()
+            between = self.expected.is_between_groups(self.seen, self.facts.schema)
+            return frozenset(now.items()) if between else frozenset()
         return frozenset(now.items()) if there <= staging else frozenset(members(staging).items())
 
     def _restrictions(self) -> Iterator[PartView]:

@@ -271,10 +271,10 @@ class ThreeWay:
 
     def _with_rights(self, patch: Patch, values: Mapping[str, Json]) -> Patch:
         """Rights are written as a whole: with what others changed at the target and the source did not. Also where they
-        are as they should be, if an attempt may have taken the release date away (see `as_not_hidden`)."""
+        are as they should be, if an attempt may have taken readers away (see `as_not_hidden`)."""
         rights = self.rights(values)
         cleared = frozenset(path for path in patch.cleared if getattr(rights, DATES[path]) is None)
-        shown = not (self.schema.always_released and self.expected.hides)
+        shown = not self.expected.may_be_hidden(self.schema)
         held = not self._is_due(RESTRICTIONS) and all(path in values or self._stands(path) for path in RIGHTS)
         if held and shown and values.keys() & RIGHTS:
             return replace(patch, rights=None, cleared=frozenset())

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dam_sync.engine.compare.atoms import tag_key
-from dam_sync.engine.compare.facts import is_seen_by_nobody
+from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected
+from dam_sync.engine.compare.facts import groups_of_everybody, may_be_everybodys
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.audience import RestrictionKind
-from dam_sync.model.codec import rights_from_json
+from dam_sync.model.codec import draft_from_json
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 
@@ -18,11 +19,10 @@ from dam_sync.model.values import Json
 def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
     """With the groups of the first of these drafts that stand for everybody: an asset of such a group is read as one
     that names no group. One that is seen by nobody has none of them, unless `hidden`."""
-    if actual.rights.groups or (is_seen_by_nobody(actual) and not hidden):
+    open_to = groups_of_everybody(drafts, context.target.audience)
+    if not open_to or not may_be_everybodys(actual, hidden=hidden):
         return actual
-    audience = context.target.audience
-    open_to = (draft.rights.groups for draft in drafts if draft.rights.groups and audience(draft).groups is None)
-    return replace(actual, rights=replace(actual.rights, groups=next(open_to, frozenset())))
+    return replace(actual, rights=replace(actual.rights, groups=open_to[0]))
 
 
 def with_unsure(actual: Asset, wanted: frozenset[Placement], unsure: frozenset[Placement], schema: Schema) -> Asset:
@@ -49,11 +49,11 @@ def as_not_hidden(before: Sequence[Json], actual: Asset, schema: Schema) -> Asse
     """The asset with its release date as last written, and seen by its groups, if an earlier attempt may have taken
     them away: some services hide an asset so while several parts of its rights are changed, and a killed process leaves
     it hidden."""
-    rights = [rights_from_json(state["rights"]) for state in before]
-    groups = actual.rights.groups
-    if groups and groups <= schema.group_staging and any(one.groups != rights[0].groups for one in rights):
-        actual = replace(actual, rights=replace(actual.rights, groups=rights[0].groups))
-    if not schema.always_released or actual.rights.release_at is not None or all(one == rights[0] for one in rights):
+    expected = Expected([*map(draft_from_json, before)], UNKNOWN_FILES)
+    if expected.is_between_groups(actual, schema):
+        actual = replace(actual, rights=replace(actual.rights, groups=expected.states[0].rights.groups))
+    if not expected.is_withheld(actual, schema):
         return actual
     left = frozenset(one for one in actual.rights.restrictions if one.kind is not RestrictionKind.UNRELEASED)
-    return replace(actual, rights=replace(actual.rights, release_at=rights[0].release_at, restrictions=left))
+    release = expected.states[0].rights.release_at
+    return replace(actual, rights=replace(actual.rights, release_at=release, restrictions=left))

@@ -21,7 +21,7 @@ from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
 from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
-from dam_sync.engine.read.compared import as_not_hidden, with_everybody, with_unsure
+from dam_sync.engine.read.compared import with_unsure
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.members import TARGET, UNREAD, UNSURE
@@ -94,12 +94,11 @@ class Repairer:
         there = await self._actual(read or await living_asset(self.context, link), link, draft)
         before = [link.draft, *meant]
         opened = bool(seen_though_closed(self.context, draft, there))
-        seen_now = as_not_hidden(before, there, self.context.target_schema)
-        actual = with_everybody(self.context, seen_now, draft_from_json(link.draft), draft)
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
         files = Files(link, asset.file, fresh, asset.versions, expected_files(link, meant, asset.versions))
-        compared = three_way_of(self.context, draft, base, before, actual, files)
+        compared = three_way_of(self.context, draft, base, before, there, files)
+        actual = compared.actual
         settlement = await Settler(self.context).settlement(compared, asset, attempt)
         if settlement.open:
             return Repair(Patch(), link, None, settlement)

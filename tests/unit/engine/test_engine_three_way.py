@@ -15,7 +15,7 @@ from dam_sync.engine.compare.facts import TargetFacts
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.decide.conflicts import Newer, SettledConflict, settle, settlement_of
-from dam_sync.engine.decide.patches import may_overwrite, overlay, patch_between
+from dam_sync.engine.decide.patches import may_overwrite, merge_patches, overlay, patch_between
 from dam_sync.engine.decide.three_way import Files, ThreeWay, kept_values
 from dam_sync.engine.read.compared import as_not_hidden
 from dam_sync.engine.read.expected import expected_files
@@ -296,6 +296,20 @@ def test_an_asset_that_a_killed_attempt_hid_is_open_to_its_groups() -> None:
 def test_status_and_rights_of_a_hidden_asset_are_not_compared() -> None:
     ours, theirs = replace(EDITS["status"][0], closed=True), EDITS["status"][1]
     assert compared(ours, asset(theirs)).conflicts() == []
+
+
+def test_groups_that_a_killed_attempt_took_away_return_though_a_date_of_the_target_stands() -> None:
+    """A service takes an asset from its groups before it gives it others."""
+    schema = replace(SCHEMA, group_staging=frozenset({"staging"}))
+    began = replace(BEFORE, rights=replace(BEFORE.rights, groups=frozenset({"press"})))
+    source = replace(BEFORE, rights=replace(BEFORE.rights, expires_at=NOW + timedelta(days=7)))
+    by_hand = Rights(NOW, NOW + timedelta(days=60), frozenset({"staging"}))
+    before = [draft_to_json(each) for each in (BEFORE, began)]
+    shown = as_not_hidden(before, replace(asset(BEFORE), rights=by_hand), schema)
+    three = ThreeWay(before, source, merge_patches(before, source), shown, Files(link()), replace(FACTS, schema=schema))
+    (conflict,) = three.conflicts()
+    written = three.settled({conflict.path: conflict.target}).rights
+    assert written == replace(by_hand, groups=BEFORE.rights.groups)
 
 
 FILE_OF = {"same digest": OLD, "digest changed": FOREIGN, "size changed": replace(OLD, size=7, digests={})}
