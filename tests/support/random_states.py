@@ -27,6 +27,7 @@ OTHERS_FILE: Final = FileRef("9", "a.jpg", 99, digests={"md5": "9"})
 KIND: Final = Field("kind", FieldKind.TERM, vocabulary="kinds")
 FIELDS: Final = {each.key: each for each in (*comparisons.FIELDS, KIND)}
 EVERYBODY: Final = frozenset({"all"})
+STAGING: Final = frozenset({"staging"})
 UNRELEASED: Final = frozenset({Restriction(RestrictionKind.UNRELEASED)})
 DATES: Final = {"release": "release_at", "expiry": "expires_at"}
 RIGHTS: Final = {**DATES, "groups": "groups"}
@@ -38,13 +39,14 @@ RENAMED: Final = "renamed "
 class Target:
     """One target. named: it can rename assets; shown: an asset for everybody names their group, else none; released:
     nobody sees an asset without a release date; given: groups of an asset that names none; renamed: others renamed the
-    terms and containers."""
+    terms and containers; staged: an asset has groups of its own while it is given others."""
 
     named: bool = True
     shown: bool = True
     released: bool = False
     given: frozenset[str] = frozenset()
     renamed: bool = False
+    staged: bool = False
 
     @cached_property
     def able(self) -> Capabilities:
@@ -61,6 +63,7 @@ class Target:
             fields=FIELDS,
             vocabularies={"kinds": Vocabulary("kinds")},
             always_released=self.released,
+            group_staging=STAGING if self.staged else frozenset(),
             capabilities=self.able,
         )
 

@@ -108,10 +108,11 @@ class Repairer:
         draft = overlay(draft, stands)
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
-        # as it is: a release date that a killed attempt took away is written again
-        hidden = with_everybody(self.context, there, draft_from_json(link.draft), draft)
-        wanted = self._patch(asset, draft, before, hidden)
+        wanted = self._patch(asset, draft, before, actual)
         patch, fixed = possible(wanted, self.context.target_schema, profile_of(link, draft))
+        if patch.rights is None and compared.expected.is_hidden_by_us(there, self.context.target_schema):
+            update = settlement.patch  # which gives back what an attempt took away
+            patch = replace(patch, rights=update.rights, cleared=patch.cleared | update.cleared)
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         patch, losses = self._without_reopening(shown(self.context, draft, actual, before), patch, settlement.patch)

@@ -28,6 +28,7 @@ from tests.support.random_states import (
     EVERYBODY,
     OTHERS_FILE,
     SENT,
+    STAGING,
     UNRELEASED,
     Atoms,
     State,
@@ -125,6 +126,18 @@ def test_a_repair_writes_the_release_date_that_a_killed_attempt_took_away() -> N
     hidden = replace(meant.rights, release_at=None, restrictions=UNRELEASED)
     made = Purposes(state_of(DATED, meant, target=Target(released=True), rights=hidden)).repair()
     assert made.patch.rights == meant.rights
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_readers_that_a_killed_attempt_took_away_return_by_a_repair_though_the_source_went_back(staged: bool) -> None:
+    """The release date, or the groups, are away only while the rights of an asset are written."""
+    target = Target(released=True, staged=staged)
+    draft = replace(PLAIN, rights=replace(PLAIN.rights, release_at=NOW - timedelta(days=3)))
+    began = replace(draft, rights=replace(draft.rights, groups=frozenset("gh")))
+    hidden = replace(draft.rights, release_at=None, restrictions=UNRELEASED)
+    seen = replace(draft.rights, groups=STAGING) if staged else hidden
+    repair = Purposes(state_of(draft, began, wanted=draft, target=target, rights=seen)).repair()
+    assert (repair.patch.rights, repair.paths) == (draft.rights, ())
 
 
 def test_a_conflict_names_what_was_written_last_or_of_a_create_the_newest_intent() -> None:
