@@ -48,11 +48,9 @@ LEFT: Final = {
     "guards/remedies.py ExposedDraft._of_status": AT_THE_SOURCE,
     "guards/exposure.py seen_though_closed": "an audience, which the comparison leaves out of a hidden asset",
     "run/originals.py _places": "what an original keeps, by kind; the comparison said before that it differs",
-    "read/relations.py added_relations": "relations, which are compared by what the state knows of both assets",
-    "verification/unwritten.py is_unwritten": "memberships that are queued, which the comparison is not told yet",
 }
 """What is left, with the reason. A line may only go."""
-MOST: Final = 9  # lower it with each line that goes
+MOST: Final = 7  # lower it with each line that goes
 
 
 def test_nothing_else_compares_drafts_assets_and_links() -> None:

@@ -6,14 +6,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dam_sync.engine.compare.atoms import NOTHING, WHOLE, Atoms
-from dam_sync.engine.compare.expected import Expected, FileMatch, Stage, file_match
+from dam_sync.engine.compare.atoms import NOTHING, WHOLE, Atoms, members
+from dam_sync.engine.compare.expected import Expected, ExpectedRelations, FileMatch, Stage, file_match
 from dam_sync.engine.compare.facts import Scope, TargetFacts
+from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS
 from dam_sync.engine.compare.parts import PartView, Sides
 from dam_sync.model.asset import Asset, Draft, FileRef
 from dam_sync.model.conflict import FILE
-
-VERSIONS, ATTACHMENTS = "versions", "attachments"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,11 @@ class PartComparison:
         return made or None
 
     @property
+    def waits(self) -> bool:
+        """Whether it differs from what is wanted only in what is still to be written."""
+        return self.view is not None and not self.change.empty and self.change.keys <= self.view.pending
+
+    @property
     def is_limited(self) -> bool:
         """Whether all sides have members, none of which stands for everybody."""
         view = self.view
@@ -120,6 +124,8 @@ def compare(
     sides = Sides(expected, seen, facts, scope, wanted)
     parts = [_compared(view) for view in sides.views()] if sides.drafts else []
     parts += _files(expected, seen, files)
+    if expected.relations is not None:
+        parts.append(relations_compared(expected.relations, seen))
     return Comparison({part.path: part for part in parts})
 
 
@@ -161,7 +167,7 @@ def _foreign(view: PartView) -> Delta:
     states += [view.wanted] if view.wanted is not None else []
     own = view.passing | (view.given if NOTHING in states else frozenset())
     missing, added, other = set[Hashable](), set[Hashable](), set[Hashable]()
-    for key in {*view.now, *(key for state in states for key in state)}:
+    for key in {*view.now, *(key for state in states for key in state)} - view.pending:
         held = view.now.get(key)
         if any((key in view.now) == (key in state) and held == state.get(key) for state in states):
             continue
@@ -173,18 +179,36 @@ def _foreign(view: PartView) -> Delta:
     return Delta(frozenset(missing), frozenset(added), frozenset(other))
 
 
+def relations_compared(expected: ExpectedRelations, seen: Asset) -> PartComparison:
+    """Relations by pairs. That others took some away is nobody's change: services do that when an asset goes."""
+    there, hidden = members((each.kind, str(each.target)) for each in seen.relations), hides(seen, RELATIONS)
+    states, keys = (members(expected.written),), expected.wanted
+    foreign = _foreign(PartView(RELATIONS, states, there, more=True))
+    wanted = None if keys is None else members(keys | (expected.written & there.keys()))
+    view = PartView(RELATIONS, states, there, wanted, pending=frozenset(expected.pending), more=hidden)
+    change = AS_IT_IS if wanted is None else _change(view, wanted)
+    return PartComparison(
+        RELATIONS, wanted is not None and change.empty, foreign.empty, False, foreign, change, view=view
+    )
+
+
+def hides(seen: Asset, part: str) -> bool:
+    """Whether the target has more of this part of an asset than it returns."""
+    return any(loss.path == part for loss in seen.losses)
+
+
 def _files(expected: Expected, seen: Asset, wanted: Sequence[FileRef]) -> Iterator[PartComparison]:
     """Files that no attempt sent. What the target has and does not return, or the state does not say, cannot be
     compared; that there are fewer is nobody's change."""
-    files, hidden = expected.files, {loss.path for loss in seen.losses}
+    files = expected.files
     lacks = seen.file is None and expected.stage is not Stage.COMPLETE
     number = len(seen.versions) - files.is_attached(seen.file)
-    found = files.file_match(seen.file, None if VERSIONS in hidden else number)
+    found = files.file_match(seen.file, None if hides(seen, VERSIONS) else number)
     same = seen.file is not None and file_match(seen.file, wanted) is FileMatch.SAME
     yield _file_part(FILE, lacks or found is not FileMatch.OTHER, same=same)
-    if VERSIONS not in hidden:
+    if not hides(seen, VERSIONS):
         yield _file_part(VERSIONS, files.versions is None or number <= files.versions)
-    if ATTACHMENTS not in hidden:
+    if not hides(seen, ATTACHMENTS):
         yield _file_part(ATTACHMENTS, files.attachments is None or len(seen.attachments) <= files.attachments)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias
 
-from dam_sync.model.asset import Asset, Draft, FileRef
+from dam_sync.model.asset import Asset, Draft, FileRef, Placement
 from dam_sync.model.schema import Schema
 
 
@@ -81,15 +81,32 @@ UNKNOWN_FILES: Final = ExpectedFiles(known=False)
 """Where files are not compared, or the state says nothing of them."""
 
 
+Pair: TypeAlias = tuple[str, str]
+"""A relation: its kind, and the id of the other asset at the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRelations:
+    """The relations that the target may have. written: by this job, also as they are seen from their other end; wanted:
+    those that it should have, None if that is not asked; pending: still to be written."""
+
+    written: frozenset[Pair] = frozenset()
+    wanted: frozenset[Pair] | None = None
+    pending: frozenset[Pair] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """states: drafts of which the target may hold any, or anything between two of them, the one that was written last
-    first. names: file names beside those of the drafts."""
+    first. names: file names beside those of the drafts; pending: containers into or out of which the asset is still to
+    be moved, or whose change was refused: it may be in them or not; relations: None if they are not compared."""
 
     states: Sequence[Draft]
     files: ExpectedFiles
     stage: Stage = Stage.COMPLETE
     names: frozenset[str] = frozenset()
+    pending: frozenset[Placement] = frozenset()
+    relations: ExpectedRelations | None = None
 
     @property
     def masked(self) -> bool:

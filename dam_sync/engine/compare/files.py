@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from dam_sync.engine.compare.comparison import hides
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, VERSIONS, sent_file, version_key
 from dam_sync.engine.compare.patterns import ADDED, MISSING
@@ -88,7 +89,7 @@ def pair_files(asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkR
     """Everything that was moved (the `kept` versions, and the attachments of the link) compared with what the target
     returns."""
     actual = with_written_versions(actual, link, kept)
-    found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if _hides(actual, part)})
+    found = PairedFiles(unread={part for part in (VERSIONS, ATTACHMENTS) if hides(actual, part)})
     found.left = [file for file in kept[:-1] if _is_left(file, link)] if VERSIONS not in found.unread else []
     _pair_versions(found, asset, actual, [file for file in kept if file not in found.left], link)
     if ATTACHMENTS not in found.unread:
@@ -148,11 +149,6 @@ def _current_as_sent(file: FileRef, link: LinkRow) -> FileRef | None:
     if link.versions[-1:] != (version_key(file),):
         return None
     return as_sent(file, FileRef("", "", link.size, digests=link.digests))
-
-
-def _hides(asset: Asset, part: str) -> bool:
-    """Whether the service has more of these files than it returns."""
-    return any(loss.path == part for loss in asset.losses)
 
 
 def _pair_versions(found: PairedFiles, asset: Asset, actual: Asset, kept: Sequence[FileRef], link: LinkRow) -> None:

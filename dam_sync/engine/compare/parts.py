@@ -133,7 +133,8 @@ def not_compared(asset: Asset, able: Capabilities) -> frozenset[str]:
 class PartView:
     """One part. states: of each state that the target may hold, None if a state says nothing of it and allows anything;
     wanted: None if nothing is wanted; now: at the target. given: atoms that the target may have given by
-    itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way.
+    itself to a side that has nothing here; passing: atoms that it has for a time while an attempt of ours is under way;
+    pending: keys of what is still to be written, which may be there or not.
     lacking: whether it may be missing for a time; more: only further atoms count; less: only missing ones; fixed: no
     call changes it of an asset that exists, so that others changed nothing either. stated: something is wanted, be it
     an empty value, such as `no`; by_member: the same member by member, where it is compared as one value."""
@@ -144,6 +145,7 @@ class PartView:
     wanted: Atoms | None = None
     given: frozenset[tuple[Hashable, Hashable]] = frozenset()
     passing: frozenset[tuple[Hashable, Hashable]] = frozenset()
+    pending: frozenset[Hashable] = frozenset()
     lacking: bool = False
     more: bool = False
     less: bool = False
@@ -290,7 +292,16 @@ class Sides:
         staging = NOTHING
         if self.expected.stage is not Stage.COMPLETE:
             staging = members(_place_key(place, schema) for place in _of_kind(schema.container_staging, kind))
-        return replace(view, given=frozenset(given.items()), passing=frozenset(staging.items()))
+        pending = frozenset(self._pending_keys(kind)) if self.expected.pending else frozenset()
+        return replace(view, given=frozenset(given.items()), passing=frozenset(staging.items()), pending=pending)
+
+    def _pending_keys(self, kind: str) -> Iterator[Hashable]:
+        """One that the asset is in, or that a draft has, is known by its id."""
+        places = (place for draft in self.drafts for place in _of_kind(draft.placements, kind))
+        known: dict[str, Hashable] = {place.id: _place_key(place, self.facts.schema) for place in places}
+        known |= {place.id: key for place, key in self._keys_there(kind).items()}
+        for place in _of_kind(self.expected.pending, kind):
+            yield (place.id and known.get(place.id)) or _place_key(place, self.facts.schema)
 
     def _keys_there(self, kind: str) -> dict[Placement, Hashable]:
         """The containers of the target, with the keys of their atoms: one that a draft names by its id has its key."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles, Stage
+from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles, ExpectedRelations, Stage
 from dam_sync.engine.compare.file_keys import sent_file
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.read.intents import FILES, attached_at_most, files_sent
-from dam_sync.model.asset import FileRef
+from dam_sync.model.asset import FileRef, Placement
 from dam_sync.model.codec import draft_from_json
 from dam_sync.model.conflict import FILE
 from dam_sync.model.link import LinkRow
@@ -24,11 +24,13 @@ def expected_of(
     others: Sequence[Json] = (),
     *,
     complete: bool = True,
+    pending: frozenset[Placement] = frozenset(),
+    relations: ExpectedRelations | None = None,
 ) -> Expected:
     """Of a linked asset, or of one whose create was begun, with a link without a draft; without intents, too, nothing
     counts as changed. intents: recorded drafts of attempts that did not complete it, oldest first; others: further
-    drafts that may be there, of whose files nothing more is known; complete: whether the create itself was completed.
-    """
+    drafts that may be there, of whose files nothing more is known; complete: whether the create itself was completed;
+    pending, relations: see `Expected`."""
     rows = [row for row in (link.draft, *intents, *others) if row is not None]
     schema = context.target_schema
     states = [draft_from_json(context.counterparts.present(row, schema)) for row in rows]
@@ -37,6 +39,8 @@ def expected_of(
         expected_files(link, intents),
         Stage.COMPLETE if complete else Stage.CREATING,
         frozenset({"", *(file.name for file in files_sent(intents))}) if intents else frozenset(),
+        pending,
+        relations,
     )
 
 

@@ -69,10 +69,7 @@ async def _as_known(store: SqlStore, membership: Membership, prefix: str) -> Mem
 
 
 async def with_members(context: RunContext, actual: Asset) -> Asset:
-    """A target asset with the containers that `read_members` found, without those of which a change of ours is
-    pending or was refused."""
+    """A target asset with the containers that `read_members` found."""
     key = AssetId(f"{TARGET}{actual.id}")
     found = (await context.store.members_of([key])).get(key)
-    if not found:
-        return actual
-    return replace(actual, placements=actual.placements | (found - await context.store.open_placements(actual.id)))
+    return replace(actual, placements=actual.placements | found) if found else actual

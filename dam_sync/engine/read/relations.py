@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from dam_sync.engine.compare.comparison import relations_compared
 from dam_sync.engine.compare.differences import Difference
+from dam_sync.engine.compare.expected import ExpectedRelations, Pair
 from dam_sync.engine.compare.file_keys import RELATIONS, fresh_relations
 from dam_sync.engine.compare.patterns import ADDED, MISSING
 from dam_sync.engine.context.run_context import RunContext
@@ -18,57 +21,60 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
     moved, or that the target refused, are reported by the run and are not differences."""
     if Operation.RELATE not in context.target.capabilities:
         return []
-    wanted = await wanted_relations(context, context.crosswalk.related(asset), link, queued=True)
-    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
-    missing = set() if hides_relations(actual) else {pair for pair in wanted if pair not in there}
-    more = await _not_ours(context, there - set(wanted), link)
-    found = [Difference(RELATIONS, _describe(missing), _describe(there), pattern=MISSING)] if missing else []
-    if more:
-        found.append(Difference(RELATIONS, _describe(wanted), _describe(more), extra=True, pattern=ADDED))
-    return found
+    known, _ = await _wanted(context, context.crosswalk.related(asset), link)
+    known = replace(known, written=await _seen_from_other_end(context, actual, known, link))
+    found = relations_compared(known, actual).change
+    lacks = Difference(RELATIONS, _describe(found.missing), _describe(_pairs(actual)), pattern=MISSING)
+    more = Difference(RELATIONS, _describe(known.wanted or ()), _describe(found.added), extra=True, pattern=ADDED)
+    return [*([lacks] if found.missing else []), *([more] if found.added else [])]
 
 
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (with the names of the target) that were written before and are no longer at the
     target."""
-    if Operation.RELATE not in context.target.capabilities or hides_relations(actual):
+    if Operation.RELATE not in context.target.capabilities:
         return frozenset()
-    there = {(relation.kind, str(relation.target)) for relation in actual.relations}
-    wanted = await wanted_relations(context, asset, link)
-    return frozenset(relation for pair, relation in wanted.items() if pair not in there)
+    known, relations = await _wanted(context, asset, link)
+    missing = relations_compared(known, actual).change.missing - known.pending
+    return frozenset(relation for pair, relation in relations.items() if pair in missing)
 
 
-async def wanted_relations(
-    context: RunContext, asset: Asset, link: LinkRow, *, queued: bool = False
-) -> dict[tuple[str, str], Relation]:
-    """By kind and target id: the relations that the target should have, of an asset whose kinds are the target's, but
-    those that it refused. queued: also those that a run is still to write."""
-    ours = fresh_relations(asset, None, context.target_schema)
+async def _wanted(
+    context: RunContext, asset: Asset, link: LinkRow
+) -> tuple[ExpectedRelations, Mapping[Pair, Relation]]:
+    """The relations that the target should have, of an asset whose kinds are the target's, but those that it refused;
+    those that a run is still to write are pending."""
+    ours, store = fresh_relations(asset, None, context.target_schema), context.store
     if not ours:
-        return {}
-    others = await context.store.links([relation.target for relation in ours])
-    store = context.store
-    waiting = await (store.refused_relations_of if queued else store.relations_waiting)(link.source)
-    return {
+        return ExpectedRelations(wanted=frozenset()), {}
+    others = await store.links([relation.target for relation in ours])
+    refused, waiting = await store.refused_relations_of(link.source), await store.relations_waiting(link.source)
+    found = {
         (relation.kind, others[relation.target].target): relation
         for relation in ours
-        if relation.target in others and (relation.kind, str(relation.target)) not in waiting
+        if relation.target in others and (relation.kind, str(relation.target)) not in refused
     }
+    pending = frozenset(pair for pair, each in found.items() if (each.kind, str(each.target)) in waiting)
+    return ExpectedRelations(wanted=frozenset(found), pending=pending), found
 
 
-async def added_relations(
+async def written_relations(
     context: RunContext, actual: Asset, link: LinkRow, besides: Callable[[str], bool] = lambda target: False
-) -> bool:
-    """Whether the target asset has relations that the job did not write, in either direction. Those to assets that a
-    run moved to the trash count as they were then. besides: whether relations to that target asset do not count."""
-    if Operation.RELATE not in context.target.capabilities or not actual.relations:
-        return False
-    there = {(each.kind, str(each.target)) for each in actual.relations if not besides(str(each.target))}
+) -> ExpectedRelations | None:
+    """The relations of the target asset that the job wrote, in either direction; None if the target has none. Those to
+    assets that a run moved to the trash count as they were then. besides: whether relations to that target asset count
+    as written."""
+    if Operation.RELATE not in context.target.capabilities:
+        return None
+    there = _pairs(actual)
+    if not there:
+        return ExpectedRelations()
     ours = {(kind.removeprefix(LEFT), other) for kind, other in link.relations}
     ours |= await context.store.relations_to_remove(link.source)
-    known = await _known_links(context, [other for _, other in there])
+    known = await _known_links(context, [other for _, other in there if not besides(other)])
     wrote = {(kind, target) for target, other in known.items() for kind, source in ours if source == other.source}
-    return bool(there - wrote - _mirrored(there, known, link))
+    left = {pair for pair in there if besides(pair[1])}
+    return ExpectedRelations(frozenset(wrote | _mirrored(there, known, link) | left))
 
 
 async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
@@ -84,19 +90,19 @@ def _mirrored(pairs: Iterable[tuple[str, str]], known: Mapping[str, LinkRow], li
     return {pair for pair in pairs if pair[1] in leads}
 
 
-async def _not_ours(context: RunContext, more: Iterable[tuple[str, str]], link: LinkRow) -> set[tuple[str, str]]:
-    """Without those that are a relation of ours seen from its other end."""
-    pairs = set(more)
-    if not pairs:
-        return pairs
-    others = await context.store.links_by_target([AssetId(other) for _, other in pairs])
-    return pairs - _mirrored(pairs, {str(target): other for target, other in others.items()}, link)
+async def _seen_from_other_end(
+    context: RunContext, actual: Asset, known: ExpectedRelations, link: LinkRow
+) -> frozenset[Pair]:
+    """Relations of the target asset, beside those that are wanted, that are one of ours seen from its other end."""
+    pairs = _pairs(actual).difference(known.wanted or ())
+    others = await context.store.links_by_target([AssetId(other) for _, other in pairs]) if pairs else {}
+    return frozenset(_mirrored(pairs, {str(target): other for target, other in others.items()}, link))
 
 
-def hides_relations(actual: Asset) -> bool:
-    """Whether the target has relations of this asset that it does not return."""
-    return any(loss.path == RELATIONS for loss in actual.losses)
+def _pairs(actual: Asset) -> frozenset[Pair]:
+    return frozenset((each.kind, str(each.target)) for each in actual.relations)
 
 
-def _describe(pairs: Iterable[tuple[str, str]]) -> str:
-    return "; ".join(f"{kind} to {other}" for kind, other in sorted(pairs))
+def _describe(pairs: Iterable[Hashable]) -> str:
+    found = [pair for pair in pairs if isinstance(pair, tuple)]
+    return "; ".join(f"{kind} to {other}" for kind, other in sorted(found))

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
+from dam_sync.engine.compare.comparison import hides
 from dam_sync.engine.compare.differences import hidden_instead
 from dam_sync.engine.compare.file_keys import (
     ATTACHMENTS,
@@ -39,7 +40,6 @@ from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
 from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.facts import differing, facts_of
-from dam_sync.engine.read.relations import hides_relations
 from dam_sync.engine.run.dry_run import INVENTED
 from dam_sync.engine.run.execute import list_everything, move
 from dam_sync.engine.run.originals import kept_file, kept_of_original, unmade
@@ -160,7 +160,7 @@ async def _record_relations(context: RunContext, candidates: Candidates) -> None
         links = await context.store.links([match.source for match in batch])
         for match in batch:
             link, actual = links.get(AssetId(match.source)), candidates.by_id(match.target)
-            if link is None or actual is None or not link.relations or hides_relations(actual):
+            if link is None or actual is None or not link.relations or hides(actual, RELATIONS):
                 continue
             others = await context.store.links([AssetId(other) for _, other in link.relations])
             there = {(relation.kind, str(relation.target)) for relation in actual.relations}

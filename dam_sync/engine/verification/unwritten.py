@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from dam_sync.engine.compare.comparison import compare
 from dam_sync.engine.compare.differences import Difference
-from dam_sync.engine.compare.facts import Scope
+from dam_sync.engine.compare.expected import NOTHING_EXPECTED
+from dam_sync.engine.compare.facts import Members, Scope
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.read.facts import facts_of
 from dam_sync.model.asset import Asset, Draft
 
 PLACEMENTS = "placements"
@@ -25,8 +29,9 @@ async def is_unwritten(
     """Whether the asset differs only because its memberships, or their removal, are not written yet."""
     if may_agree_later(found) != {PLACEMENTS}:
         return False
-    differing = {place for place in draft.placements ^ actual.placements if place.kind in scope.containers}
-    return differing <= await context.store.open_placements(actual.id)
+    expected = replace(NOTHING_EXPECTED, pending=await context.store.open_placements(actual.id))
+    parts = compare(expected, actual, facts_of(context, members=Members.ALL), scope, draft).parts
+    return all(part.waits for path, part in parts.items() if path.startswith(PLACEMENTS) and not part.same)
 
 
 async def has_conflict(context: RunContext, asset: str) -> bool:

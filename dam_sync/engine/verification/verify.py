@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.aio.task_group import TaskGroup
+from dam_sync.engine.compare.comparison import hides
 from dam_sync.engine.compare.differences import Difference, hidden_instead
 from dam_sync.engine.compare.facts import Scope, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
@@ -33,7 +34,7 @@ from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import differing, facts_of
 from dam_sync.engine.read.linked import with_present_files
 from dam_sync.engine.read.members import TARGET, UNSURE
-from dam_sync.engine.read.relations import compare_relations, hides_relations
+from dam_sync.engine.read.relations import compare_relations
 from dam_sync.engine.verification.doubled import CREATED_TWICE, DoubledAssets
 from dam_sync.engine.verification.evidence import FileCheck
 from dam_sync.engine.verification.overwritten import find_causes
@@ -408,7 +409,7 @@ class Verifier:
         fresh = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
         files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *fresh)))
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
-        hidden = files.unread | ({RELATIONS} if hides_relations(actual) else set())
+        hidden = files.unread | ({RELATIONS} if hides(actual, RELATIONS) else set())
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden), changed_at=actual.changed_at)
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)

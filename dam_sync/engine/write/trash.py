@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare.facts import Members
-from dam_sync.engine.compare.file_keys import RELATIONS
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, ReadAsset
 from dam_sync.engine.decide import operations
@@ -15,7 +14,7 @@ from dam_sync.engine.read.expected import expected_of
 from dam_sync.engine.read.facts import compared
 from dam_sync.engine.read.intents import recorded_intents
 from dam_sync.engine.read.members import with_members
-from dam_sync.engine.read.relations import added_relations
+from dam_sync.engine.read.relations import written_relations
 from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.write.change_writer import ChangeWriter
 from dam_sync.model import journal_names
@@ -80,12 +79,11 @@ class TargetTrash:
         """Where it is neither as it was last written nor as attempts with these recorded drafts may have left it, with
         what `read_members` found, and relations that others added, unless they lead to a target asset `besides`. link:
         without a draft for an asset that was not completed; complete: whether its create was."""
-        seen = await with_members(self.context, actual)
-        expected = expected_of(self.context, link, intents, complete=complete)
-        changed = compared(self.context, expected, seen, members=Members.MORE).foreign
-        if await added_relations(self.context, actual, link, besides):
-            changed.append(RELATIONS)
-        return changed
+        context, seen = self.context, await with_members(self.context, actual)
+        pending = frozenset() if seen is actual else await context.store.open_placements(actual.id)
+        relations = await written_relations(context, actual, link, besides)
+        expected = expected_of(context, link, intents, complete=complete, pending=pending, relations=relations)
+        return compared(context, expected, seen, members=Members.MORE).foreign
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the

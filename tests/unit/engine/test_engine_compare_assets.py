@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.atoms import WHOLE
-from dam_sync.engine.compare.comparison import Delta, compare
-from dam_sync.engine.compare.expected import ExpectedFiles, Stage
+from dam_sync.engine.compare.comparison import Delta, compare, relations_compared
+from dam_sync.engine.compare.expected import ExpectedFiles, ExpectedRelations, Stage
 from dam_sync.engine.compare.facts import without_given
-from dam_sync.model.asset import Asset, Draft, FileRef, Marker, Rights
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Marker, Placement, Relation, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature, MembershipWrite, Support
 from dam_sync.model.values import Localized
@@ -319,3 +319,32 @@ def test_groups_are_said_by_member_also_beside_everybody() -> None:
     assert (found.change, found.ours) == (Delta(frozenset({"all"}), frozenset({"g", "h"})), {"g"})
     opened = compare(expected(OPEN), asset_of(OPEN, rights=Rights()), facts(), SCOPE, PLAIN).parts["groups"]
     assert (opened.allowed, opened.change, opened.ours) == (True, Delta(frozenset("g"), frozenset({"all"})), {"all"})
+
+
+@pytest.mark.parametrize("there", [[], [category("p")], [category("q")], [category("p"), category("q")]])
+def test_containers_whose_change_is_pending_may_be_there_or_not(there: list[Placement]) -> None:
+    """One is still to be joined, the other still to be left."""
+    wrote, wanted = (replace(PLAIN, placements=frozenset({category(name)})) for name in "qp")
+    seen, pending = asset_of(PLAIN, placements=frozenset(there)), frozenset({category("p"), category("q")})
+    part = compare(expected(wrote, pending=pending), seen, facts(), SCOPE, wanted).parts["placements.category"]
+    assert (part.allowed, part.waits) == (True, not part.same)
+    others = replace(seen, placements=seen.placements | {category("by hand")})
+    part = compare(expected(wrote, pending=pending), others, facts(), SCOPE, wanted).parts["placements.category"]
+    assert (part.foreign.added, part.waits) == ({("by hand",)}, False)
+
+
+def test_relations_that_this_job_did_not_write_were_added_by_others() -> None:
+    two = frozenset(Relation("view", AssetId(name)) for name in "ab")
+    for written, found in (({("view", "a")}, ["relations"]), ({("view", "a"), ("view", "b"), ("view", "c")}, [])):
+        known = ExpectedRelations(frozenset(written))
+        assert foreign(asset_of(PLAIN, relations=two), PLAIN, relations=known) == found
+    assert foreign(asset_of(PLAIN, relations=two), PLAIN) == []
+
+
+def test_relations_that_the_target_hides_are_not_missing() -> None:
+    known = ExpectedRelations(wanted=frozenset({("view", "a"), ("view", "b")}), pending=frozenset({("view", "b")}))
+    assert relations_compared(known, asset_of(PLAIN)).change == Delta(known.wanted or frozenset())
+    hidden = asset_of(PLAIN, losses=(Loss("relations", "not returned"),))
+    assert relations_compared(known, hidden).change.empty
+    one = asset_of(PLAIN, relations=frozenset({Relation("view", AssetId("a"))}))
+    assert relations_compared(known, one).waits

@@ -159,13 +159,16 @@ async def test_relations_that_a_run_reported_are_no_differences(store: SqlStore)
         await store.put_link(LinkRow(name, f"t-{name}"))
     refused = frozenset({("view", "b")})
 
-    async def refused_relations_of(_: str) -> frozenset[tuple[str, str]]:
+    async def refused_of(_: str) -> frozenset[tuple[str, str]]:
         return refused
 
     target = Target()
     context = context_of(store, target)
     context.store = SimpleNamespace(
-        links=store.links, links_by_target=store.links_by_target, refused_relations_of=refused_relations_of
+        links=store.links,
+        links_by_target=store.links_by_target,
+        refused_relations_of=refused_of,
+        relations_waiting=refused_of,
     )
     ours = asset("s", relations=frozenset(Relation("view", AssetId(other)) for other in ("a", "b", "never moved")))
     link = LinkRow("s", "t-s")
