@@ -5,11 +5,12 @@ What somebody else added at the target is never among them: only what the link s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from dam_sync.engine.compare.at_source import files_gone, relations_gone
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, NAMED, RELATIONS, VERSIONS, version_key, without_attachments
-from dam_sync.model.asset import Asset, AssetId, FileRef, Loss, Relation
+from dam_sync.model.asset import Asset, AssetId, Loss, Relation
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
 from dam_sync.model.link import LEFT, LinkRow
 from dam_sync.model.loss_rules import LossRule
@@ -67,9 +68,9 @@ def removals(asset: Asset, link: LinkRow, source: Capabilities, target: Capabili
     """What of the link the asset no longer has. A part that the source does not read, or did not return completely, is
     not gone."""
     gone = Gone(
-        _missing(link.attachments, asset.attachments) if _is_whole(asset, source, ATTACHMENTS) else frozenset(),
-        _missing(link.versions, asset.versions) if _is_whole(asset, source, VERSIONS) else frozenset(),
-        _unrelated(asset, link) if _is_whole(asset, source, RELATIONS) else frozenset(),
+        files_gone(link.attachments, asset.attachments) if _is_whole(asset, source, ATTACHMENTS) else frozenset(),
+        files_gone(link.versions, asset.versions) if _is_whole(asset, source, VERSIONS) else frozenset(),
+        relations_gone(asset, link) if _is_whole(asset, source, RELATIONS) else frozenset(),
         frozenset(_renamed(asset, link)),
     )
     detaches, unrelates = Operation.DETACH in target, Operation.UNRELATE in target
@@ -86,11 +87,6 @@ def _is_whole(asset: Asset, source: Capabilities, part: str) -> bool:
     return source.reads(Feature[part.upper()]) and not any(loss.path == part for loss in asset.losses)
 
 
-def _missing(keys: Sequence[str], files: Sequence[FileRef]) -> frozenset[str]:
-    here = {version_key(file) for file in files}
-    return frozenset(key for key in keys if key not in here and not key.startswith(LEFT))
-
-
 def _marked(key: str, gone: frozenset[str]) -> str:
     return LEFT + key if key in gone else key
 
@@ -102,11 +98,6 @@ def _renamed(asset: Asset, link: LinkRow) -> Iterator[tuple[str, str]]:
         sent = link.attached.get(key)
         if sent and file.name and file.name != sent.get(NAMED, sent["name"]):
             yield key, file.name
-
-
-def _unrelated(asset: Asset, link: LinkRow) -> frozenset[tuple[str, str]]:
-    known = frozenset((kind, other) for kind, other in link.relations if not kind.startswith(LEFT))
-    return known - {(relation.kind, str(relation.target)) for relation in asset.relations}
 
 
 def with_relations(held: Iterable[tuple[str, str]], added: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

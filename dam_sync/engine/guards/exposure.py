@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from dam_sync.engine.compare.differences import Difference
-from dam_sync.engine.compare.facts import is_seen_by_nobody
+from dam_sync.engine.compare.facts import SECOND, is_seen_by_nobody
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import EXAMPLES
@@ -175,9 +175,9 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
-    allowed, there = context.target.audience(draft).groups, seen_audience(context, draft, actual)
-    limited = there.groups is not None and allowed is not None and there.groups <= allowed
-    if there.hidden or limited or (there.release_at and there.release_at > context.time.earliest()):
+    moment, there = context.time.earliest(), seen_audience(context, draft, actual)
+    allowed = Audience(groups=context.target.audience(draft).groups or frozenset())
+    if (there.release_at and there.release_at > moment) or not is_wider(allowed, there, moment, SECOND):
         return []
     seen = groups_text(there.groups)
     return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]

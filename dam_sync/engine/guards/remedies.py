@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.engine.compare.at_source import carries
 from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.exposure import Decided, ExposureRule, Widening
 from dam_sync.model.exposure_advice import OR, SELECT, closing, remedy_text, waiver
@@ -46,7 +47,7 @@ class ExposedDraft:
 
     def detail_of(self, found: Widening) -> str:
         """What is wider; also that a date or status arrives and hides nothing, so that no line is looked for."""
-        status = found.rule in STATUSES and self.draft.status.casefold() == self.asset.status.casefold()
+        status = found.rule in STATUSES and carries(self.draft, self.asset, "status")
         dated = found.rule in DATES and self._is_carried(found.rule)
         kept = self.option is None and (status or dated)
         return f"{found.detail}; {KEPT}" if kept else found.detail
@@ -61,14 +62,12 @@ class ExposedDraft:
 
     def _is_carried(self, rule: ExposureRule) -> bool:
         """Whether the draft says of this what the source says, so that only the way in which it is created shows it."""
-        ours, theirs = self.asset.rights, self.draft.rights
         if rule is ExposureRule.GROUPS:
-            names = {name.casefold() for name in ours.groups}
-            given = theirs.groups
-            return bool(given) and (self.decided.groups or {name.casefold() for name in given} <= names)
+            by_mapping = self.decided.groups and bool(self.draft.rights.groups)
+            return by_mapping or carries(self.draft, self.asset, "groups")
         if rule is ExposureRule.UNRELEASED:
-            return ours.release_at is not None and theirs.release_at == ours.release_at
-        return rule is ExposureRule.EXPIRY and theirs.expires_at == ours.expires_at
+            return self.asset.rights.release_at is not None and carries(self.draft, self.asset, "release")
+        return rule is ExposureRule.EXPIRY and carries(self.draft, self.asset, "expiry")
 
     def _by_option(self) -> str:
         return "" if self.option is None else f"{self.option.why}: {self.option.remedy}"
@@ -97,7 +96,8 @@ class ExposedDraft:
         return f"{line} in the mapping file gives it groups of the target ({there})"
 
     def _of_status(self) -> str:
-        status, known = self.asset.status, self.schema.statuses
+        status = self.asset.status
+        known = self.schema.statuses
         there = known is None or status.casefold() in {name.casefold() for name in known}
         hides = there and self.target.audience(replace(self.draft, status=status)).hidden
         return "`asset: {status: {from: status}}` in the mapping file carries the status" if hides else ""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dam_sync.engine.compare.expected import FileMatch, file_match
-from dam_sync.engine.compare.facts import scope_of
+from dam_sync.engine.compare.at_source import containers_not_made
+from dam_sync.engine.compare.comparison import compare
+from dam_sync.engine.compare.expected import NOTHING_EXPECTED, FileMatch, file_match
+from dam_sync.engine.compare.facts import Members, scope_of
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.compare.parts import STATUS, PartKind, part_of
@@ -18,12 +20,12 @@ from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.part_patches import patch_of
 from dam_sync.engine.decide.three_way import kept_values
 from dam_sync.engine.read.compared import with_everybody, with_names
-from dam_sync.engine.read.facts import differing
+from dam_sync.engine.read.facts import differing, facts_of
 from dam_sync.engine.run.dry_run import INVENTED
 from dam_sync.mapping.crosswalk import Drafted
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.capabilities import Operation
-from dam_sync.model.codec import placements_from_json, placements_to_json
+from dam_sync.model.codec import draft_from_json, placements_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE, PLACEMENTS, RIGHTS
 from dam_sync.model.link import LinkRow
 from dam_sync.model.values import Json, Row, Scalar, Term, Value, instant_text, value_from_json
@@ -52,18 +54,14 @@ def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Ass
 def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
     """By kind, where the containers differ. Of a target whose assets do not carry all memberships, the original counts
     as in each container of the draft that exists."""
-    unread = Operation.MEMBERS in context.target.capabilities
-    made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
-    kinds = {place.kind for place in draft.placements} | (scope_of(context.crosswalk).containers)
-    for kind in sorted(kinds):
-        wanted, made_of_kind, held = (_of_kind(places, kind) for places in (draft.placements, made, there.placements))
-        held |= made_of_kind if unread else frozenset()
-        if held != wanted:
-            yield f"{PLACEMENTS}{kind}", placements_to_json(held)
-
-
-def _of_kind(places: frozenset[Placement], kind: str) -> frozenset[Placement]:
-    return frozenset(place for place in places if place.kind == kind)
+    if Operation.MEMBERS in context.target.capabilities:
+        made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
+        there = replace(there, placements=there.placements | made)
+    facts, scope = facts_of(context, members=Members.ALL), scope_of(context.crosswalk)
+    for path, part in compare(NOTHING_EXPECTED, there, facts, scope, draft).parts.items():
+        if path.startswith(PLACEMENTS) and not part.same:
+            held = (place for place in there.placements if place.kind == path.removeprefix(PLACEMENTS))
+            yield path, placements_to_json(held)
 
 
 def _decides(draft: Draft, path: str) -> object:
@@ -116,8 +114,7 @@ def as_adopted(context: RunContext, drafted: Drafted, link: LinkRow | None) -> t
     if link is None or not link.kept:
         return drafted, NOWHERE
     before = context.counterparts.present(link.draft, context.target_schema)
-    lacking = frozenset(place for place in placements_from_json(before["placements"]) if not place.id)
-    held = frozenset(place for place in drafted.draft.placements if place in lacking)
+    held = containers_not_made(draft_from_json(before), drafted.draft)
     unmade_fields = {key for key, _ in drafted.unmade} & {path.removeprefix(FIELDS) for path in link.kept}
     if not (held or unmade_fields):
         return drafted, NOWHERE
