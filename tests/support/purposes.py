@@ -164,7 +164,7 @@ class Purposes:
     def files(self) -> Files:
         """Those of the update."""
         expected = expected_files(self.link, self.meant, self.source.versions)
-        return Files(self.link, self.source.file, self.state.fresh, self.source.versions, expected)
+        return Files(self.link, self.source.file, self.state.fresh, expected)
 
     # -- the purposes -------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from dam_sync.engine.compare.expected import Expected, ExpectedRelations, FileMa
 from dam_sync.engine.compare.facts import Scope, TargetFacts
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS
 from dam_sync.engine.compare.parts import PartView, Sides
-from dam_sync.model.asset import Asset, Draft, FileRef
+from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.conflict import FILE
 
 
@@ -116,14 +116,12 @@ def compare(
     facts: TargetFacts,
     scope: Scope,
     wanted: Draft | None = None,
-    files: Sequence[FileRef] = (),
 ) -> Comparison:
     """Compare what is wanted, what the target may hold, and what it has. seen: with the names that terms and containers
-    have for this job; files: those of the source, any of which may stand as the current one. Without any state, nothing
-    counts as changed by others. Pure; repeatable."""
+    have for this job. Without any state, nothing counts as changed by others. Pure; repeatable."""
     sides = Sides(expected, seen, facts, scope, wanted)
     parts = [_compared(view) for view in sides.views()] if sides.drafts else []
-    parts += _files(expected, seen, files)
+    parts += _files(expected, seen)
     if expected.relations is not None:
         parts.append(relations_compared(expected.relations, seen))
     return Comparison({part.path: part for part in parts})
@@ -197,14 +195,14 @@ def hides(seen: Asset, part: str) -> bool:
     return any(loss.path == part for loss in seen.losses)
 
 
-def _files(expected: Expected, seen: Asset, wanted: Sequence[FileRef]) -> Iterator[PartComparison]:
+def _files(expected: Expected, seen: Asset) -> Iterator[PartComparison]:
     """Files that no attempt sent. What the target has and does not return, or the state does not say, cannot be
     compared; that there are fewer is nobody's change."""
     files = expected.files
     lacks = seen.file is None and expected.stage is not Stage.COMPLETE
     number = len(seen.versions) - files.is_attached(seen.file)
     found = files.file_match(seen.file, None if hides(seen, VERSIONS) else number)
-    same = seen.file is not None and file_match(seen.file, wanted) is FileMatch.SAME
+    same = seen.file is not None and file_match(seen.file, files.source) is FileMatch.SAME
     yield _file_part(FILE, lacks or found is not FileMatch.OTHER, same=same)
     if not hides(seen, VERSIONS):
         yield _file_part(VERSIONS, files.versions is None or number <= files.versions)

@@ -42,7 +42,7 @@ class ExpectedFiles:
     attachments: how many at most, None if that is not known; before: how many versions before these attempts. known:
     whether the state says which files were sent: one of an older release does not. refuted: a verification read the
     current file of the target and found that it is another one; a digest that is the same now says that it was put
-    back since."""
+    back since. source: the files that the source has now, any of which may stand as the current one."""
 
     current: tuple[FileRef, ...] = ()
     sent: tuple[FileRef, ...] = ()
@@ -53,6 +53,7 @@ class ExpectedFiles:
     known: bool = True
     refuted: bool = False
     attached: tuple[FileRef, ...] = ()
+    source: tuple[FileRef, ...] = ()
 
     def is_attached(self, file: FileRef | None) -> bool:
         """Whether this is an attachment of an asset without a file: some targets return the first one as its file."""

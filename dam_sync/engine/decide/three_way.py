@@ -60,12 +60,11 @@ class ValueConflict:
 @dataclass(frozen=True, slots=True)
 class Files:
     """The current file in a comparison. link: with what was uploaded; current: at the source; fresh: whether a version
-    is about to be added; ours: every version that the source has; expected: what the target may have."""
+    is about to be added; expected: what the target may have."""
 
     link: LinkRow
     current: FileRef | None = None
     fresh: bool = False
-    ours: Sequence[FileRef] = ()
     expected: ExpectedFiles = UNKNOWN_FILES
 
 
@@ -106,7 +105,7 @@ class ThreeWay:
         kinds = frozenset(place.kind for place in self.patch.placements_add)
         scope = Scope(frozenset(self.patch.fields), kinds, dates=frozenset(DATES))
         facts = replace(self.facts, members=Members.ALL)
-        return compare(self.expected, self.actual, facts, scope, self.draft, self.files.ours)
+        return compare(self.expected, self.actual, facts, scope, self.draft)
 
     def _is_both(self, path: str) -> bool:
         """Whether others changed a part that is to be changed, to another value than is wanted."""

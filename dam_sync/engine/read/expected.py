@@ -63,6 +63,7 @@ def expected_files(link: LinkRow, intents: Sequence[Json], source: Sequence[File
         known=recorded or source is not None,
         refuted=not sent and link.proofs.get((link.versions or ("",))[-1]) == REFUTED,
         attached=tuple(sent_file(each) for each in link.attached.values()),
+        source=tuple(source or ()),
     )
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dam_sync.engine.compare.expected import FileMatch, file_match
 from dam_sync.engine.compare.file_keys import sent_file
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.decide.undo import IN_HISTORY, MOVES, NO_BYTES, NO_DETACH, NO_VERSION, Undo
-from dam_sync.engine.read.intents import attachments_sent, files_sent
+from dam_sync.engine.read.expected import expected_files
+from dam_sync.engine.read.intents import attachments_sent
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
@@ -92,10 +94,10 @@ def _number_of(undo: Undo, kind: WriteKind) -> int:
 
 def _sent_versions(link: LinkRow, actual: Asset, intents: Sequence[Json]) -> Iterator[FileRef]:
     """The newest versions of the target as far as they are files that were sent, and not the one of before."""
-    sent, before = files_sent(intents), FileRef("", "", link.size, digests=link.digests)
+    expected = expected_files(link, intents)
     for file in reversed(actual.versions):
-        known = bool(link.versions) and before.agrees(file)
-        if known or not any(each.agrees(file) for each in sent):
+        before, sent = file_match(file, expected.current), file_match(file, expected.sent)
+        if before is not FileMatch.OTHER or sent is FileMatch.OTHER:
             return
         yield file
 

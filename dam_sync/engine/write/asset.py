@@ -371,7 +371,7 @@ class TargetWriter:
         context, asset, draft = self.context, item.asset, item.drafted.draft
         seen = context.counterparts.as_known(actual, context.target_schema, draft)
         expected = expected_files(link, meant, asset.versions)
-        files = Files(link, asset.file, bool(action.versions), asset.versions, expected)
+        files = Files(link, asset.file, bool(action.versions), expected)
         compared = three_way_of(context, draft, action.patch, [link.draft, *meant], seen, files)
         journal = context.store.journal(item.work, context.run.id)
         return await Settler(context).settlement(compared, asset, Attempt(journal, item.work.begun))

@@ -96,7 +96,7 @@ class Repairer:
         opened = bool(seen_though_closed(self.context, draft, there))
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
-        files = Files(link, asset.file, fresh, asset.versions, expected_files(link, meant, asset.versions))
+        files = Files(link, asset.file, fresh, expected_files(link, meant, asset.versions))
         compared = three_way_of(self.context, draft, base, before, there, files)
         actual = compared.actual
         settlement = await Settler(self.context).settlement(compared, asset, attempt)

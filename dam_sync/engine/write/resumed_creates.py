@@ -85,7 +85,7 @@ class ResumedCreate:
         actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
         fresh = await self._has_more_versions(link)
         expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
-        files = Files(replace(link, target=actual.id), asset.file, fresh, asset.versions, expected)
+        files = Files(replace(link, target=actual.id), asset.file, fresh, expected)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         found = await Settler(self.context).settlement(compared, asset, self.attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)

@@ -90,7 +90,7 @@ def asset(draft: Draft, file: FileRef = OLD) -> Asset:
 def files_of(known: LinkRow, current: FileRef, *ours: FileRef, sent: Sequence[FileRef] = ()) -> Files:
     """Those of an update that adds a version. ours: all files of the source; sent: by an attempt that was killed."""
     intents = [{**known.draft, FILES: [*map(file_facts, sent)], ATTACHED: []}] if sent else []
-    return Files(known, current, fresh=True, ours=ours, expected=expected_files(known, intents, ours))
+    return Files(known, current, fresh=True, expected=expected_files(known, intents, ours))
 
 
 def compared(source: Draft, target: Asset, *more: Draft, files: Files | None = None) -> ThreeWay:
