@@ -57,7 +57,7 @@ class ExpectedFiles:
 
     def is_attached(self, file: FileRef | None) -> bool:
         """Whether this is an attachment of an asset without a file: some targets return the first one as its file."""
-        if file is None or self.current or self.sent:
+        if file is None or self.current or file_match(file, self.sent) is not FileMatch.OTHER:
             return False
         return file_match(file, self.attached) is not FileMatch.OTHER
 
@@ -69,7 +69,7 @@ class ExpectedFiles:
         every = (*self.current, *self.sent)
         if file is None:
             return FileMatch.SAME if self.may_lack or not every else FileMatch.OTHER
-        if not every:
+        if self.is_attached(file):
             return file_match(file, self.attached)
         found = file_match(file, every)
         if found is not FileMatch.UNSURE:
