@@ -12,9 +12,8 @@ WRITES = frozenset(
 )
 """Of `Service`: calls that change one asset. Memberships and relations are written once all assets exist."""
 WRITERS = {
-    "engine/write/change_writer.py": {"update", "detach", "remove", "restore", "restore_version"},
+    "engine/write/change_writer.py": {"create", "update", "detach", "remove", "restore", "restore_version"},
     "engine/write/files.py": {"replace", "give_first_file", "attach"},
-    "engine/write/asset.py": {"create"},
     "engine/write/partial_creates.py": {"update", "remove"},  # what a killed create left, and its source asset is gone
     "engine/run/dry_run.py": WRITES,  # a target that only pretends to write
 }

@@ -1,4 +1,4 @@
-"""Everything that is done to one asset which exists at the target, in one value. Pure.
+"""Everything that is done to one asset of the target, in one value. Pure.
 
 The plan, the ledger, the report and the calls are made of it, so that none of them says something else.
 """
@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dam_sync.model.asset import Draft, FileRef, Patch, Relation
+from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.values import Json
 
 
 class Step(StrEnum):
     """A part of a change that is made by calls of its own."""
 
+    CREATE = "create it with its oldest version"
     RESTORE = "take it out of the trash"
     OLDER = "make an older version the current one"
     VALUES = "values"
@@ -27,6 +28,7 @@ class Step(StrEnum):
 
 
 ORDER: Final[Mapping[Step, str]] = {
+    Step.CREATE: "everything else is done to the asset that it makes",
     Step.RESTORE: "an asset in the trash takes no other change",
     Step.OLDER: "it brings values along, which are written back after it",
     Step.VALUES: "a new file may need the name",
@@ -39,12 +41,21 @@ ORDER: Final[Mapping[Step, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AssetChange:
-    """What is done to one asset. restore: the draft with which it comes out of the trash; older: a version that the
-    target has, and that becomes the current one again; versions, attachments: files of the source that are added, in
-    order; detach: attachments that are removed, by key, as they were sent; trash: it goes to the trash; relations,
-    unrelated: written once all assets exist; paths: what a repair restores."""
+class AssetCreate:
+    """An asset that one call makes. file: the oldest of its versions; None for an asset without a file."""
 
+    draft: Draft
+    file: FileRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssetChange:
+    """What is done to one asset. create: of one that does not exist yet; restore: the draft with which it comes out of
+    the trash; older: a version that the target has, and that becomes the current one again; versions, attachments:
+    files of the source that are added, in order; detach: attachments that are removed, by key, as they were sent;
+    trash: it goes to the trash; relations, unrelated: written once all assets exist; paths: what a repair restores."""
+
+    create: AssetCreate | None = None
     restore: Draft | None = None
     older: FileRef | None = None
     patch: Patch = field(default_factory=Patch)
@@ -60,6 +71,7 @@ class AssetChange:
     def steps(self) -> tuple[Step, ...]:
         """Those that it has, in their order."""
         has = {
+            Step.CREATE: self.create is not None,
             Step.RESTORE: self.restore is not None,
             Step.OLDER: self.older is not None,
             Step.VALUES: not self.patch.empty or bool(self.paths),
@@ -69,6 +81,23 @@ class AssetChange:
             Step.TRASH: self.trash,
         }
         return tuple(step for step in ORDER if has[step])
+
+    @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The versions that are sent, oldest first, with that of a create."""
+        first = self.create.file if self.create is not None else None
+        return self.versions if first is None else (first, *self.versions)
+
+    @property
+    def placed(self) -> frozenset[Placement]:
+        """The containers that it comes into. Those that are filled in bulk are, once all assets exist."""
+        return self.patch.placements_add if self.create is None else self.create.draft.placements
+
+    @property
+    def unplaced(self) -> frozenset[Placement]:
+        """The containers that it leaves. A new asset is in none that is filled in bulk, whatever an interrupted attempt
+        intended."""
+        return self.patch.placements_remove if self.create is None else frozenset()
 
     @property
     def adds(self) -> bool:

@@ -12,25 +12,22 @@ from dam_sync.engine.decide.change import AssetChange
 from dam_sync.engine.decide.part_patches import plain_json
 from dam_sync.engine.decide.patches import patch_to_json
 from dam_sync.model.asset import FileRef, Relation, digest_of
+from dam_sync.model.codec import draft_to_json
 from dam_sync.model.values import Json
 
 HIDE, REMOVE, RESTORE, NOTHING = "hide", "remove", "restore", ""
 
 
-def digest_of_create(
-    draft: Json, versions: Iterable[FileRef], attachments: Iterable[FileRef], relations: Iterable[Relation]
-) -> str:
-    """A new asset with its files and relations. draft: as JSON."""
-    return digest_of(["create", plain_json(draft), *_parts(versions, attachments, relations)])
-
-
 def digest_of_change(change: AssetChange) -> str:
-    """An update of an asset that exists."""
+    """A new asset with its files and relations, or an update of one that exists."""
+    parts = _parts(change.files, change.attachments, change.relations)
+    if change.create is not None:
+        return digest_of(["create", plain_json(draft_to_json(change.create.draft)), *parts])
     return digest_of(
         [
             "update",
             patch_to_json(change.patch),
-            *_parts(change.versions, change.attachments, change.relations),
+            *parts,
             sorted(change.detach),
             _pairs(change.unrelated),
             sorted(change.paths),

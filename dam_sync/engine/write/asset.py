@@ -12,12 +12,11 @@ from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_ve
 from dam_sync.engine.compare.files import as_sent
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import DraftedAsset
-from dam_sync.engine.decide.change import AssetChange
+from dam_sync.engine.decide.change import AssetChange, AssetCreate
 from dam_sync.engine.decide.conflicts import Settlement
-from dam_sync.engine.decide.operations import HIDE, digest_of_change, digest_of_create
+from dam_sync.engine.decide.operations import HIDE, digest_of_change
 from dam_sync.engine.decide.patches import (
     changes_of,
-    changes_of_draft,
     changes_of_patch,
     may_overwrite,
     merge_patches,
@@ -36,7 +35,6 @@ from dam_sync.engine.decide.update import (
     fresh_attachments,
     not_carried,
 )
-from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.intents import record_intent, recorded_intents
 from dam_sync.engine.read.linked import with_present_names
@@ -44,7 +42,7 @@ from dam_sync.engine.read.seen import living_asset, refuse_trashed
 from dam_sync.engine.write.accounts import account_of
 from dam_sync.engine.write.change_writer import ChangeWriter, ValuesCall
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
-from dam_sync.engine.write.files import FileWriter, SourceFiles, as_uploaded
+from dam_sync.engine.write.files import SourceFiles
 from dam_sync.engine.write.repair import Repair, Repairer
 from dam_sync.engine.write.resumed_creates import ResumedCreate
 from dam_sync.model import journal_names
@@ -52,7 +50,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Pl
 from dam_sync.model.capabilities import MembershipWrite
 from dam_sync.model.codec import draft_from_json, draft_to_json, fingerprint
 from dam_sync.model.conflict import FILE
-from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.journal import NamespacedJournal, note_fact
 from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
@@ -60,10 +58,8 @@ from dam_sync.model.outcome import Outcome
 from dam_sync.model.policy import REPAIR
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
-from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.journal import StoredJournal
 from dam_sync.store.rows import Work
-from dam_sync.transfer.linked import LinkedContent
 
 log = structlog.get_logger(__name__)
 
@@ -86,10 +82,6 @@ class TargetWriter:
     """Writes to the target of one context."""
 
     context: RunContext
-
-    @property
-    def _files(self) -> FileWriter:
-        return FileWriter(self.context)
 
     async def act(self, item: DraftedAsset) -> Outcome:
         """Write the asset and return its outcome. Raises the errors of the target."""
@@ -184,7 +176,13 @@ class TargetWriter:
         attachments = fresh_attachments(asset, None, self.context.target.capabilities)
         relations = fresh_relations(asset, None, self.context.target_schema)
         as_json = draft_to_json(wanted)
-        digest = await self.context.agree(item.work, digest_of_create(as_json, action.versions, attachments, relations))
+        intent = AssetChange(
+            create=AssetCreate(wanted, next(iter(action.versions), None)),
+            versions=action.versions[1:],
+            attachments=attachments,
+            relations=relations,
+        )
+        digest = await self.context.agree(item.work, digest_of_change(intent))
         journal = self.context.store.journal(item.work, self.context.run.id)
         resumed, written = Settlement(Patch()), None
         if meant:
@@ -195,21 +193,17 @@ class TargetWriter:
                 return resumed.parked(link)
         number = await record_intent(journal, as_json, meant, action.versions, attachments)
         draft = overlay(wanted, resumed.values)
-        changes = changes_of_draft(draft_to_json(draft) if resumed.values else as_json, self.context.policy.ledger)
-        with recording(WriteRecord("", changes)):
-            made, file = await self._made(asset, draft, action, journal)
-        try:
-            versions = () if FILE in resumed.values else action.versions[1:]
-            # the source may have changed between a crash and this run
-            change = AssetChange(patch=resumed.patch, versions=versions, attachments=attachments)
-            values = self._values(resumed.patch, meant[-1] if meant else {}, number)
-            writer = ChangeWriter(self.context, made, journal)
-            sent = await writer.write(change, values, SourceFiles(asset, draft))
-        except NotFound:
-            await refuse_removed(self.context, asset.id, made, (_keys(action.versions) or ("",))[-1])
-            raise
+        # the source may have changed between a crash and this run
+        change = replace(
+            intent,
+            create=AssetCreate(draft, next(iter(action.versions), None)),
+            patch=resumed.patch,
+            versions=() if FILE in resumed.values else intent.versions,
+        )
+        values = self._values(resumed.patch, meant[-1] if meant else {}, number)
+        sent = await ChangeWriter(self.context, AssetId(""), journal).write(change, values, SourceFiles(asset, draft))
         link = replace(
-            self._link(asset, as_json, made, action.versions, sent.current if versions else file),
+            self._link(asset, as_json, sent.asset, action.versions, sent.current),
             attachments=_keys(attachments),
             attached=sent.attached,
             relations=_pairs(relations),
@@ -236,29 +230,6 @@ class TargetWriter:
         prefix = journal_names.inside(journal_names.CREATE)
         inner, entered = NamespacedJournal(journal, prefix), await journal.has_entries(prefix)
         return ResumedCreate(self.context, meant, Attempt(journal, item.work.begun), inner, entered)
-
-    async def _made(
-        self, asset: Asset, draft: Draft, action: Create, journal: Journal
-    ) -> tuple[AssetId, FileRef | None]:
-        """The asset at the target, created once, with its first version, and that as it was sent, if this attempt sent
-        it."""
-        target, sent = self.context.target, None
-
-        async def create() -> Json:
-            nonlocal sent
-            first = action.versions[0] if action.versions else None
-            scoped = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
-            if first is None:
-                return await target.create(draft, None, scoped)
-            link = await self.context.pulls.link(first) if len(action.versions) == 1 else None
-            async with self._files.contents(first, draft, asset.file, link) as content:
-                made = await target.create(draft, content, scoped)
-                sent = as_uploaded(content)
-            if isinstance(content, LinkedContent):
-                self.context.pulls.note(first, opened=content.is_open)
-            return made
-
-        return AssetId(await journal.run(journal_names.CREATE, create, idempotent=True)), sent
 
     async def _update(
         self, item: DraftedAsset, action: Update, meant: Sequence[Json], repair: Repair | None

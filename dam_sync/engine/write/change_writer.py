@@ -1,4 +1,4 @@
-"""Makes the calls of one change of an asset that exists at the target: each once, in one order, with its ledger row.
+"""Makes the calls of one change of an asset of the target: each once, in one order, with its ledger row.
 
 A run, a repair, a removal and a rollback all write through this. What is intended is durable before the first call: the
 draft and the files by `read.intents`, a move to the trash or out of it by the intent of its own journal entry.
@@ -10,18 +10,23 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from dam_sync.engine.compare.file_keys import sent_file
+from dam_sync.engine.compare.file_keys import sent_file, version_key
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.change import AssetChange, Step
+from dam_sync.engine.decide.patches import changes_of_draft
+from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.seen import held, living
-from dam_sync.engine.write.files import FileWriter, SourceFiles
+from dam_sync.engine.write.files import FileWriter, SourceFiles, as_uploaded
 from dam_sync.model import journal_names
-from dam_sync.model.asset import AssetId, Draft, FileRef, Patch
-from dam_sync.model.errors import ContractBroken
+from dam_sync.model.asset import Asset, AssetId, FileRef
+from dam_sync.model.codec import draft_to_json
+from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.journal import NamespacedJournal, call_again, note_fact
 from dam_sync.model.ports import Journal
+from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.transfer.linked import LinkedContent
 
 T = TypeVar("T")
 
@@ -60,15 +65,17 @@ OF_RUN, OF_ROLLBACK = (
 
 @dataclass(slots=True)
 class Sent:
-    """Files that were sent. current: the last version, None if this attempt sent none; attached: by key."""
+    """What was written. asset: of the target; current: the last version as it was sent, None if this attempt sent none;
+    attached: by key."""
 
+    asset: AssetId
     current: FileRef | None = None
     attached: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWriter:
-    """Writes to one asset of the target."""
+    """Writes to one asset of the target. known: its id; empty for one that is created."""
 
     context: RunContext
     known: AssetId
@@ -83,92 +90,152 @@ class ChangeWriter:
         *,
         replaces: str = "",
     ) -> Sent:
-        """Make what is left of the change. values: needed if it has values; files: if it adds files; replaces: the key
-        of the version that an older one takes the place of. Raises the errors of the target; safe to repeat."""
-        sent = Sent()
-        calls: Mapping[Step, Callable[[], Awaitable[None]]] = {
-            Step.RESTORE: lambda: self._restore(change.restore),
-            Step.OLDER: lambda: self._make_current(change.older, replaces),
-            Step.VALUES: lambda: self._update(change.patch, values),
-            Step.VERSIONS: lambda: self._add_versions(change.versions, files, sent),
-            Step.DETACH: lambda: self._detach_all(change.detach),
-            Step.ATTACH: lambda: self._attach(change.attachments, files, sent),
-            Step.TRASH: self._remove,
-        }
+        """Make what is left of the change. values: needed if it has values; files: if it creates, or adds files;
+        replaces: the key of the version that an older one takes the place of. Raises the errors of the target, and
+        NotFound with its own cause for an asset that the service removed while it was new; safe to repeat."""
+        sent = Sent(self.known)
+        calls = _Calls(self, change, values, files, replaces, sent)
         for step in change.steps:
-            await calls[step]()
+            try:
+                await calls.of(step)
+            except NotFound:
+                if change.create is not None and step is not Step.CREATE:
+                    await self._refuse_removed(sent.asset, _given(files).asset)
+                raise
         return sent
 
-    async def _add_versions(self, versions: tuple[FileRef, ...], files: SourceFiles | None, sent: Sent) -> None:
-        writer = FileWriter(self.context)
-        sent.current = await writer.add_versions(self.known, versions, _given(files), self.journal)
+    async def _refuse_removed(self, made: AssetId, asset: Asset) -> None:
+        await refuse_removed(self.context, asset.id, made, version_key(asset.file) if asset.file is not None else "")
 
-    async def _attach(self, attachments: tuple[FileRef, ...], files: SourceFiles | None, sent: Sent) -> None:
-        writer = FileWriter(self.context)
-        sent.attached = await writer.attach(self.known, attachments, _given(files), self.journal)
 
-    async def _detach_all(self, gone: Mapping[str, Json]) -> None:
-        for key, each in gone.items():
-            await self._detach(key, each)
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Those of one change, by step."""
 
-    async def _restore(self, draft: Draft | None) -> None:
+    writer: ChangeWriter
+    change: AssetChange
+    values: ValuesCall | None
+    files: SourceFiles | None
+    replaces: str
+    sent: Sent
+
+    async def of(self, step: Step) -> None:
+        calls: Mapping[Step, Callable[[], Awaitable[None]]] = {
+            Step.CREATE: self._create,
+            Step.RESTORE: self._restore,
+            Step.OLDER: self._make_current,
+            Step.VALUES: self._update,
+            Step.VERSIONS: self._add_versions,
+            Step.DETACH: self._detach,
+            Step.ATTACH: self._attach,
+            Step.TRASH: self._remove,
+        }
+        await calls[step]()
+
+    @property
+    def _target(self) -> Service:
+        return self.writer.context.target
+
+    @property
+    def _journal(self) -> Journal:
+        return self.writer.journal
+
+    @property
+    def _known(self) -> AssetId:
+        return self.sent.asset
+
+    async def _create(self) -> None:
+        context, new, files = self.writer.context, _given(self.change.create), _given(self.files)
+
         async def call() -> Json:
-            await self.context.target.restore(self.known, _given(draft))
-            return str(self.known)
+            scoped = NamespacedJournal(self._journal, journal_names.inside(journal_names.CREATE))
+            if new.file is None:
+                return await self._target.create(new.draft, None, scoped)
+            link = None if self.change.versions else await context.pulls.link(new.file)
+            async with FileWriter(context).contents(new.file, new.draft, files.asset.file, link) as content:
+                made = await self._target.create(new.draft, content, scoped)
+                self.sent.current = as_uploaded(content)
+            if isinstance(content, LinkedContent):
+                context.pulls.note(new.file, opened=content.is_open)
+            return made
 
-        with recording(WriteRecord(self.known, {"trash": [True, False]})):
-            await self.journal.run(self.names.restore, call, reconcile=call_again)
+        with recording(WriteRecord("", changes_of_draft(draft_to_json(new.draft), context.policy.ledger))):
+            self.sent.asset = AssetId(await self._journal.run(journal_names.CREATE, call, idempotent=True))
 
-    async def _make_current(self, older: FileRef | None, replaces: str) -> None:
-        version = _given(older)
+    async def _restore(self) -> None:
+        draft = _given(self.change.restore)
 
         async def call() -> Json:
-            await self.context.target.restore_version(self.known, version)
+            await self._target.restore(self._known, draft)
+            return str(self._known)
+
+        with recording(WriteRecord(self._known, {"trash": [True, False]})):
+            await self._journal.run(self.writer.names.restore, call, reconcile=call_again)
+
+    async def _make_current(self) -> None:
+        version = _given(self.change.older)
+
+        async def call() -> Json:
+            await self._target.restore_version(self._known, version)
             return version.id
 
-        with recording(WriteRecord(self.known, {"version": [replaces, version.name]})):
-            await self.journal.run(self.names.older, call, idempotent=True)
+        with recording(WriteRecord(self._known, {"version": [self.replaces, version.name]})):
+            await self._journal.run(self.writer.names.older, call, idempotent=True)
 
-    async def _update(self, patch: Patch, recorded: ValuesCall | None) -> None:
-        values = _given(recorded)
+    async def _update(self) -> None:
+        patch, values = self.change.patch, _given(self.values)
 
         async def call() -> Json:
             if not patch.empty:
-                await self.context.target.update(self.known, patch)
+                await self._target.update(self._known, patch)
             return values.result
 
         if values.noted:
-            with recording(WriteRecord(self.known, values.changes)):
-                await note_fact(self.journal, values.noted, values.result)
-        with recording(WriteRecord(self.known, values.changes)):
-            await self.journal.run(values.name, call, idempotent=True)
+            with recording(WriteRecord(self._known, values.changes)):
+                await note_fact(self._journal, values.noted, values.result)
+        with recording(WriteRecord(self._known, values.changes)):
+            await self._journal.run(values.name, call, idempotent=True)
 
-    async def _detach(self, key: str, sent: Json) -> None:
+    async def _add_versions(self) -> None:
+        writer = FileWriter(self.writer.context)
+        versions, files = self.change.versions, _given(self.files)
+        self.sent.current = await writer.add_versions(self._known, versions, files, self._journal)
+
+    async def _attach(self) -> None:
+        writer = FileWriter(self.writer.context)
+        attachments, files = self.change.attachments, _given(self.files)
+        self.sent.attached = await writer.attach(self._known, attachments, files, self._journal)
+
+    async def _detach(self) -> None:
+        for key, each in self.change.detach.items():
+            await self._detach_one(key, each)
+
+    async def _detach_one(self, key: str, sent: Json) -> None:
         """A run records it before, because the attachment may be at the source again when this is repeated."""
         name = journal_names.removed_attachment(key)
-        if self.names.undoes:
+        if self.writer.names.undoes:
             name = journal_names.undo(journal_names.attachment(key))
         else:
-            await note_fact(self.journal, journal_names.detaching(key), sent)
+            await note_fact(self._journal, journal_names.detaching(key), sent)
 
         async def call() -> Json:
-            scoped = NamespacedJournal(self.journal, journal_names.inside(name))
-            await self.context.target.detach(self.known, sent_file(sent), scoped)
+            scoped = NamespacedJournal(self._journal, journal_names.inside(name))
+            await self._target.detach(self._known, sent_file(sent), scoped)
             return True
 
-        with recording(WriteRecord(self.known, {"attachment": [sent["name"], None]})):
-            await self.journal.run(name, call, idempotent=True)
+        with recording(WriteRecord(self._known, {"attachment": [sent["name"], None]})):
+            await self._journal.run(name, call, idempotent=True)
 
     async def _remove(self) -> None:
         async def call() -> Json:
-            await self.context.target.remove(self.known)
-            return str(self.known)
+            await self._target.remove(self._known)
+            return str(self._known)
 
         async def found() -> Json:
-            return str(self.known) if living(await held(self.context, self.known)) is None else None
+            return str(self._known) if living(await held(self.writer.context, self._known)) is None else None
 
-        with recording(WriteRecord(self.known, {"trash": [False, True]})):
-            await self.journal.run(self.names.trash, call, reconcile=found)
+        with recording(WriteRecord(self._known, {"trash": [False, True]})):
+            await self._journal.run(self.writer.names.trash, call, reconcile=found)
 
 
 def _given(value: T | None) -> T:

@@ -23,14 +23,14 @@ from typing import Any
 from dam_sync.api.emulation.sandbox import Emulated, write_job
 from dam_sync.api.jobs import run_job
 from dam_sync.emulators.kit.catalogue import Catalogue, catalogue_of
-from dam_sync.engine.decide.operations import digest_of_create
+from dam_sync.engine.decide.change import AssetChange, AssetCreate
+from dam_sync.engine.decide.operations import digest_of_change
 from dam_sync.model.asset import Asset, AssetId, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import (
     asset_from_json,
     asset_to_json,
     draft_from_json,
-    draft_to_json,
     fingerprint,
     placements_from_json,
 )
@@ -346,9 +346,10 @@ def _rows(model: Model, made: Moved, differences: Differences) -> Iterator[tuple
 def _digest_of_create(link: Row, draft: Json, asset: Asset) -> str:
     """What the run recorded of the creation of an asset that it linked so."""
     attachments = asset.attachments if json.loads(link["attachments"]) else ()
-    relations = asset.relations if json.loads(link["relations"]) else ()
+    relations = asset.relations if json.loads(link["relations"]) else frozenset()
     versions = asset.versions[-len(json.loads(link["versions"])) :]
-    return digest_of_create(draft_to_json(draft_from_json(draft)), versions, attachments, relations)
+    new = AssetCreate(draft_from_json(draft), versions[0])
+    return digest_of_change(AssetChange(new, versions=versions[1:], attachments=attachments, relations=relations))
 
 
 def _fixed(model: Model, made: Moved) -> Iterator[tuple[str, Row]]:
