@@ -17,16 +17,18 @@ from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import changes_of_patch, may_overwrite, merge_patches
+from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.undo import Undo, undo_of
 from dam_sync.engine.decide.update import possible
+from dam_sync.engine.read.asset_facts import AssetFacts
 from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import differing
 from dam_sync.engine.read.intents import ATTACHED, FILES
 from dam_sync.engine.rollback.asset import AssetUndoer
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
-from dam_sync.engine.write.repair import Repair, Repairer
+from dam_sync.engine.write.repair import Repairer
 from dam_sync.engine.write.resumed_creates import ResumedCreate
 from dam_sync.engine.write.trash import TargetTrash
 from dam_sync.model import journal_names
@@ -187,16 +189,27 @@ class Purposes:
         """What is left to write of an asset that interrupted attempts created, the last of which others changed."""
         journal = _Journal()
         result_of(note_fact(journal, journal_names.CREATE, "X"))
-        link, attempt = _link(draft_to_json(self.wanted), self.source.versions), Attempt(cast(Any, journal), begun=True)
         meant = [{**self.drafts[0], FILES: [file_facts(FILE)], ATTACHED: []}, *self.meant]
-        create = ResumedCreate(self.context, meant, attempt, cast(Any, journal), entered=True)
-        return result_of(create.settlement(self.source, self.wanted, link)).settlement
+        create = ResumedCreate(self.context, self._facts(journal, None, meant, begun=True), journal, entered=True)
+        return result_of(create.remainder()).settlement
 
-    def repair(self) -> Repair:
+    def repair(self) -> Remainder:
         """What a repair writes."""
-        attempt = Attempt(cast(Any, MemoryJournal()), self.state.begun)
-        call = Repairer(self.context).of(self.source, self.wanted, self.link, self.meant, attempt)
-        return result_of(call)
+        facts = self._facts(MemoryJournal(), self.link, self.meant, begun=self.state.begun)
+        return result_of(Repairer(self.context).remainder(facts))
+
+    def _facts(self, journal: MemoryJournal, link: LinkRow | None, meant: Sequence[Json], *, begun: bool) -> AssetFacts:
+        """Of the asset before it is written."""
+        drafted, work = SimpleNamespace(draft=self.wanted), SimpleNamespace(begun=begun)
+        return AssetFacts(
+            cast(Any, work),
+            self.source,
+            link,
+            cast(Any, drafted),
+            journal=cast(Any, journal),
+            intents=meant,
+            versions=self.source.versions,
+        )
 
     def rollback(self) -> tuple[Undo, dict[str, Obstacle]]:
         """What the rollback of the last run writes, and what stays as others left it: of one that was completed, or of

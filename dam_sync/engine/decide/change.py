@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
+from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.values import Json
 
 
@@ -100,6 +100,21 @@ class AssetChange:
         return self.patch.placements_remove if self.create is None else frozenset()
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing is written to the target."""
+        return not (self.steps or self.relations or self.unrelated)
+
+    @property
     def adds(self) -> bool:
         """Whether files or relations are added."""
         return bool(self.versions or self.attachments or self.relations)
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was written. asset: of the target, empty until it is created; current: the last version as it was sent, None
+    if this attempt sent none; attached: by key."""
+
+    asset: AssetId
+    current: FileRef | None = None
+    attached: dict[str, Json] = field(default_factory=dict)

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dam_sync.engine.compare.file_keys import VERSIONS, fresh_relations, kept_versions, version_key
-from dam_sync.engine.decide.change import AssetChange
+from dam_sync.engine.decide.change import AssetChange, AssetCreate
 from dam_sync.engine.decide.patches import patch_between
 from dam_sync.engine.decide.removals import Removals, removals
-from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement, Relation
+from dam_sync.model.asset import Asset, Draft, FileRef, Loss, Patch, Placement
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation
 from dam_sync.model.codec import placements_from_json, placements_to_json
 from dam_sync.model.conflict import FILE, PLACEMENTS
 from dam_sync.model.link import LEFT, PROFILE, LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
-from dam_sync.model.parking import ParkCause, ParkReason
+from dam_sync.model.outcome import Outcome
+from dam_sync.model.parking import ParkReason
 from dam_sync.model.policy import Policy
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
@@ -26,58 +27,31 @@ UNKNOWN, NO_REMOVALS = Capabilities(), Removals()
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
-    """A new asset, with its kept versions, oldest first."""
+class Write:
+    """There is something to write, or to record. losses: what no call does; removals: what left the source, which the
+    link says from then on."""
 
-    versions: tuple[FileRef, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """Changes to an asset of ours: `versions` and `attachments` are files that the target does not have yet, in order;
-    `relations` were not written before; `removals` left the source; `losses` is what an update cannot do."""
-
-    patch: Patch
-    versions: tuple[FileRef, ...] = ()
-    attachments: tuple[FileRef, ...] = ()
-    relations: frozenset[Relation] = frozenset()
+    change: AssetChange
     losses: tuple[Loss, ...] = ()
     removals: Removals = NO_REMOVALS
-
-    def change(self, patch: Patch, versions: tuple[FileRef, ...], paths: tuple[str, ...] = ()) -> AssetChange:
-        """What is done, with the patch and the versions that remain after conflicts. paths: what a repair restores."""
-        return AssetChange(
-            patch=patch,
-            versions=versions,
-            detach=self.removals.attachments,
-            attachments=self.attachments,
-            relations=self.relations,
-            unrelated=self.removals.relations,
-            paths=paths,
-        )
-
-    @property
-    def writes(self) -> bool:
-        """Whether anything is written to the target."""
-        removed = self.removals.attachments or self.removals.relations
-        return not self.patch.empty or bool(self.versions or self.attachments or self.relations or removed)
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """There is nothing to write."""
+    """There is nothing to write. losses: for the report."""
+
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Set the asset aside, with the cause by which such assets are grouped."""
+    """Set the asset aside. hides: its asset at the target must not be seen meanwhile."""
 
-    cause: ParkCause
-    message: str
-    hint: str = ""
+    outcome: Outcome
+    hides: bool = False
 
 
-Action: TypeAlias = Create | Update | Skip | Park
+Decision: TypeAlias = Write | Skip | Park
 
 
 def decide(
@@ -88,37 +62,48 @@ def decide(
     policy: Policy,
     patch: Patch | None = None,
     source: Capabilities = UNKNOWN,
-) -> Action:
+) -> Decision:
     """The only place that decides what happens to an asset. patch: the change of a linked asset whose state is not
     that of the link. source: what the source reads; nothing else counts as removed there."""
     capabilities = target.capabilities
     kept = kept_versions(asset, capabilities, policy)
+    attachments, relations = fresh_attachments(asset, link, capabilities), fresh_relations(asset, link, target)
     if link is None:
         if Operation.CREATE not in capabilities:
-            return Park(ParkReason.UNSUPPORTED, "the target cannot take new assets", "choose another target")
+            return _unsupported("the target cannot take new assets", "choose another target")
         if not kept and not capabilities.writes(Feature.FILELESS):
             hint = "give it a file at the source; it stays parked until then"
-            return Park(ParkReason.UNSUPPORTED, "the target cannot take an asset without a file", hint)
-        return Create(kept)
+            return _unsupported("the target cannot take an asset without a file", hint)
+        new = AssetCreate(draft, next(iter(kept), None))
+        return Write(AssetChange(new, versions=kept[1:], attachments=attachments, relations=relations))
     fresh = fresh_versions(kept, link)
     changed = patch_between(link.draft, draft) if patch is None else patch
     stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
     patch, losses = possible(changed, target, profile_of(link, draft), stands)
     losses += (*_profile_losses(link, draft, stands), *_version_losses(not_carried(kept, link), link))
-    attachments = fresh_attachments(asset, link, capabilities)
-    relations = fresh_relations(asset, link, target)
     removed = removals(asset, link, source, capabilities)
     if changed.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
         return Skip()
     if fresh and Operation.REPLACE not in capabilities:
-        return Park(
-            ParkReason.UNSUPPORTED,
+        return _unsupported(
             "the file changed at the source and the target takes no new file version",
             "set the target's version option, or replace the file by hand and retry",
         )
     if not patch.empty and Operation.UPDATE not in capabilities:
-        return Park(ParkReason.UNSUPPORTED, "the target cannot change assets")
-    return Update(patch, fresh, attachments, relations, (*losses, *removed.losses), removed)
+        return _unsupported("the target cannot change assets")
+    change = AssetChange(
+        patch=patch,
+        versions=fresh,
+        detach=removed.attachments,
+        attachments=attachments,
+        relations=relations,
+        unrelated=removed.relations,
+    )
+    return Write(change, (*losses, *removed.losses), removed)
+
+
+def _unsupported(message: str, hint: str = "") -> Park:
+    return Park(Outcome("parked", ParkReason.UNSUPPORTED, message, hint))
 
 
 def fresh_attachments(asset: Asset, link: LinkRow | None, capabilities: Capabilities) -> tuple[FileRef, ...]:

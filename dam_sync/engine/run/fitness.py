@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.update import UNKNOWN, Create, Park, Skip, decide, fresh_attachments
+from dam_sync.engine.decide.update import UNKNOWN, Park, Skip, Write, decide
 from dam_sync.engine.read.linked import with_present_names
 from dam_sync.model.asset import Asset, Draft
 from dam_sync.model.capabilities import Capabilities
@@ -42,17 +42,17 @@ def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) ->
     action = decide(asset, draft, link, schema, target.policy, source=target.source)
     match action:
         case Park():
-            return Outcome(action="parked", cause=action.cause, message=action.message, hint=action.hint)
+            return action.outcome
         case Skip():
             return None
-        case Create():
-            missing = sorted(schema.needs & {name for name, given in _given(draft).items() if not given})
-            if missing:
-                return _needed(missing[0])
-            files = (*action.versions, *fresh_attachments(asset, None, capabilities))
-        case _:
-            files = (*action.versions, *action.attachments)
+        case Write():
+            change = action.change
+    if change.create is not None:
+        missing = sorted(schema.needs & {name for name, given in _given(draft).items() if not given})
+        if missing:
+            return _needed(missing[0])
     most = capabilities.limits.largest_bytes
+    files = (*change.files, *change.attachments)
     large = next((file for file in files if most is not None and (file.size or 0) > most), None)
     if large is None:
         return None

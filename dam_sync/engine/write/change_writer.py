@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from dam_sync.engine.compare.file_keys import sent_file, version_key
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.change import AssetChange, Step
+from dam_sync.engine.decide.change import AssetChange, Sent, Step
 from dam_sync.engine.decide.patches import changes_of_draft
 from dam_sync.engine.guards.probation import refuse_removed
 from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.write.files import FileWriter, SourceFiles, as_uploaded
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, FileRef
+from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.codec import draft_to_json
 from dam_sync.model.errors import ContractBroken, NotFound
 from dam_sync.model.journal import NamespacedJournal, call_again, note_fact
@@ -61,16 +61,6 @@ OF_RUN, OF_ROLLBACK = (
         undoes=True,
     ),
 )
-
-
-@dataclass(slots=True)
-class Sent:
-    """What was written. asset: of the target; current: the last version as it was sent, None if this attempt sent none;
-    attached: by key."""
-
-    asset: AssetId
-    current: FileRef | None = None
-    attached: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dam_sync.engine.compare.facts import Members, is_other_date, scope_of
-from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, kept_versions, version_key
+from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.compare.files import FilePair, pair_files
 from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
+from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
 from dam_sync.engine.decide.three_way import Files, kept_values
 from dam_sync.engine.decide.update import fixed_among, fresh_versions, possible
 from dam_sync.engine.guards.exposure import seen_though_closed
+from dam_sync.engine.read.asset_facts import AssetFacts
 from dam_sync.engine.read.compared import with_unsure
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import facts_of
@@ -34,29 +35,11 @@ from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Ri
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, rights_to_json
 from dam_sync.model.conflict import DATES, FIELDS, FILE
+from dam_sync.model.errors import ContractBroken
 from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose
 from dam_sync.model.link import LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.values import Json, value_to_json
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """The repair of one asset. link: as if only what is actually at the target had been written; before: what the
-    target has where the patch changes it; settlement: of what changed at both services; paths: what the repair
-    restores, beyond what changed at the source; losses: what it cannot or may not."""
-
-    patch: Patch
-    link: LinkRow
-    before: Json
-    settlement: Settlement
-    paths: tuple[str, ...] = ()
-    losses: tuple[Loss, ...] = ()
-
-    @property
-    def detail(self) -> Json:
-        """For the ledger."""
-        return {"repaired": list(self.paths)}
 
 
 def repaired_of(operation: str, detail: Json) -> Sequence[str]:
@@ -80,28 +63,23 @@ class Repairer:
 
     context: RunContext
 
-    async def of(
-        self,
-        asset: Asset,
-        draft: Draft,
-        link: LinkRow,
-        meant: Sequence[Json],
-        attempt: Attempt,
-        read: Asset | None = None,
-    ) -> Repair:
-        """The repair of this asset. meant: drafts that earlier attempts may have written in part; read: the asset of
-        the target, if it was read already, else that costs one read. Raises NotFound."""
+    async def remainder(self, facts: AssetFacts, read: Asset | None = None) -> Remainder:
+        """What is left to restore of a linked asset. read: the asset of the target, if it was read already, else that
+        costs one read. Raises NotFound."""
+        asset, draft, link = facts.asset, facts.draft, facts.link
+        if link is None:
+            raise ContractBroken("a repair without a link", asset=asset.id)
         there = await self._actual(read or await living_asset(self.context, link), link, draft)
-        before = [link.draft, *meant]
+        before = [link.draft, *facts.intents]
         opened = bool(seen_though_closed(self.context, draft, there))
         base = merge_patches(before, draft)
-        fresh = bool(fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link))
-        files = Files(link, asset.file, fresh, expected_files(link, meant, asset.versions))
+        fresh = bool(fresh_versions(facts.versions, link))
+        files = Files(link, asset.file, fresh, expected_files(link, facts.intents, asset.versions))
         compared = three_way_of(self.context, draft, base, before, there, files)
         actual = compared.actual
-        settlement = await Settler(self.context).settlement(compared, asset, attempt)
+        settlement = await Settler(self.context).settlement(compared, asset, Attempt(facts.journal, facts.work.begun))
         if settlement.open:
-            return Repair(Patch(), link, None, settlement)
+            return Remainder(settlement, link)
         kept = self._still_there(kept_values(link, draft, asset.file), actual)
         stands = {**kept, **settlement.values}
         settlement = replace(settlement, filename=self._name_of(stands, link))
@@ -110,13 +88,13 @@ class Repairer:
             draft = replace(draft, filename=base.filename or "")
         wanted = self._patch(asset, draft, before, actual)
         patch, fixed = possible(wanted, self.context.target_schema, profile_of(link, draft))
-        if patch.rights is None and compared.expected.is_hidden_by_us(there, self.context.target_schema):
-            update = settlement.patch  # which gives back what an attempt took away
-            patch = replace(patch, rights=update.rights, cleared=patch.cleared | update.cleared)
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         patch, losses = self._without_reopening(shown(self.context, draft, actual, before), patch, settlement.patch)
-        lost = self._lost_files(asset, actual, link)
+        hidden = compared.expected.is_hidden_by_us(there, self.context.target_schema)
+        if patch.rights is None and hidden and not draft.closed:  # what an attempt took away for a time is given back
+            patch = replace(patch, rights=actual.rights)
+        lost = self._lost_files(facts, actual, link)
         relations = await lacking_relations(self.context, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
         seen = replace(
@@ -128,7 +106,10 @@ class Repairer:
         parts = ((FILE, lost.versions), (ATTACHMENTS, lost.attachments), (RELATIONS, lacking))
         paths = repaired_paths(patch, base, settlement.patch, actual.rights)
         paths += [part for part, some in parts if some]
-        return Repair(patch, seen, _before(actual, patch), settlement, tuple(paths), (*fixed, *losses, *lost.losses))
+        # without anything to restore, the update is that of a normal run, and so is its row in the ledger
+        values = _before(actual, patch) if paths else link.draft
+        settlement = replace(settlement, patch=patch)
+        return Remainder(settlement, seen, values, tuple(paths), (*fixed, *losses, *lost.losses))
 
     def _name_of(self, stands: Mapping[str, Json], link: LinkRow) -> str:
         """The file name that stands at the target, which a version sent again keeps; empty for that of the draft,
@@ -207,11 +188,10 @@ class Repairer:
                 left = trial
         return left.rights
 
-    def _lost_files(self, asset: Asset, actual: Asset, link: LinkRow) -> _Lost:
+    def _lost_files(self, facts: AssetFacts, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
         able = self.context.target.capabilities
-        kept = kept_versions(asset, able, self.context.policy)
-        files, lost = pair_files(asset, actual, kept, link), _Lost()
+        files, lost = pair_files(facts.asset, actual, facts.versions, link), _Lost()
         wrong = [(pair.part, pair.key) for pair in files.pairs if _differs(pair, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]
         for part, key in wrong:

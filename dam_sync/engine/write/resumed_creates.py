@@ -8,22 +8,26 @@ from dataclasses import dataclass, replace
 
 from dam_sync.engine.compare.expected import FileMatch, file_match
 from dam_sync.engine.compare.facts import without_given
+from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
+from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.three_way import Files
 from dam_sync.engine.decide.update import possible
+from dam_sync.engine.read.asset_facts import AssetFacts
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.intents import files_sent
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, Patch
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, draft_to_json
 from dam_sync.model.conflict import FIELDS, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
+from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
@@ -39,40 +43,46 @@ OTHER_FILE_HINT = (
 
 
 @dataclass(frozen=True, slots=True)
-class ResumedSettlement:
-    """What to do about a create that was begun. written: the draft, as JSON, with which it created the asset, as far as
-    that is known; None if nothing of it was sent, so that the next call creates it."""
-
-    settlement: Settlement
-    written: Json
-
-
-@dataclass(frozen=True, slots=True)
 class ResumedCreate:
-    """The create of one asset. meant: drafts that earlier attempts may have written in part; inner: the journal of the
-    create itself; entered: whether it has an entry, without which nothing was created."""
+    """The create of one asset that has intents. inner: the journal of the create itself; entered: whether it has an
+    entry, without which nothing was created."""
 
     context: RunContext
-    meant: Sequence[Json]
-    attempt: Attempt
+    facts: AssetFacts
     inner: Journal
     entered: bool
 
-    async def settlement(self, asset: Asset, draft: Draft, link: LinkRow) -> ResumedSettlement:
-        """What to do about what others changed, and what is left to write once the asset is created, with what no call
-        changes of it as losses. An asset that is hidden is not compared. link: of the asset as it will be. Raises
-        NotFound for one that others moved to the trash. Costs a search and a read of the target."""
-        made = await self.attempt.journal.get(journal_names.CREATE)
-        if made is None and not self.entered:
-            return ResumedSettlement(Settlement(Patch()), None)
-        actual = await self._begun(asset.id, str(made or ""), draft)
-        if actual is None:
-            return ResumedSettlement(self._left(draft, Settlement(Patch())), self.meant[0])
-        named = (draft for draft in self.meant if draft["filename"] == actual.filename)
-        return ResumedSettlement(await self._compared(asset, draft, link, actual, made), next(named, self.meant[0]))
+    @classmethod
+    async def of(cls, context: RunContext, facts: AssetFacts) -> ResumedCreate:
+        """The one that an earlier attempt began."""
+        prefix = journal_names.inside(journal_names.CREATE)
+        entered = await facts.journal.has_entries(prefix)
+        return cls(context, facts, NamespacedJournal(facts.journal, prefix), entered)
 
-    async def _compared(self, asset: Asset, draft: Draft, link: LinkRow, actual: Asset, made: Json) -> Settlement:
+    @property
+    def meant(self) -> Sequence[Json]:
+        """Drafts that earlier attempts may have written in part."""
+        return self.facts.intents
+
+    async def remainder(self) -> Remainder:
+        """What to do about what others changed, and what is left to write once the asset is created, with what no call
+        changes of it as losses. An asset that is hidden is not compared. Raises NotFound for one that others moved to
+        the trash. Costs a search and a read of the target."""
+        draft, nothing = self.facts.draft, Settlement(Patch())
+        made = await self.facts.journal.get(journal_names.CREATE)
+        if made is None and not self.entered:
+            return Remainder(nothing, before=self.meant[-1])
+        actual = await self._begun(self.facts.asset.id, str(made or ""), draft)
+        found = Remainder(nothing, before=self.meant[-1], created=self.meant[0])
+        if actual is None:
+            return replace(found, settlement=self._left(draft, nothing))
+        named = (draft for draft in self.meant if draft["filename"] == actual.filename)
+        settlement = await self._compared(actual, made)
+        return replace(found, settlement=settlement, created=next(named, self.meant[0]))
+
+    async def _compared(self, actual: Asset, made: Json) -> Settlement:
         """The same of the asset that is there. made: what the create returned, if that is recorded."""
+        asset, draft = self.facts.asset, self.facts.draft
         if made is None:
             self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
@@ -83,11 +93,12 @@ class ResumedCreate:
             patch = merge_patches(before, draft)
             actual = self._outside_of_staging(actual)
         actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
-        fresh = await self._has_more_versions(link)
+        unsent = await self._has_more_versions()
         expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
-        files = Files(replace(link, target=actual.id), asset.file, fresh, expected)
+        files = Files(self._link(actual.id), asset.file, unsent, expected)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
-        found = await Settler(self.context).settlement(compared, asset, self.attempt)
+        attempt = Attempt(self.facts.journal, self.facts.work.begun)
+        found = await Settler(self.context).settlement(compared, asset, attempt)
         return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
 
     def _stages(self, draft: Draft) -> list[Draft]:
@@ -112,10 +123,17 @@ class ResumedCreate:
             text = f"its create was begun, and the file of {actual.id} was changed at the target and at the source"
             raise Conflict(text, asset=asset.id, code=ParkReason.CHANGED_AT_TARGET, hint=OTHER_FILE_HINT)
 
-    async def _has_more_versions(self, link: LinkRow) -> bool:
+    def _link(self, made: AssetId) -> LinkRow:
+        """What the link says of the files once they are sent."""
+        asset, keys = self.facts.asset, tuple(map(version_key, self.facts.versions))
+        known = asset.file or FileRef("", "")
+        name, digests = self.facts.draft.filename, dict(known.digests)
+        return LinkRow(asset.id, made, filename=name, digests=digests, size=known.size, versions=keys)
+
+    async def _has_more_versions(self) -> bool:
         """Whether versions are still to be added to the first file."""
-        steps = [await self.attempt.journal.get(journal_names.version(key)) for key in link.versions[1:]]
-        return None in steps
+        keys = map(version_key, self.facts.versions[1:])
+        return None in [await self.facts.journal.get(journal_names.version(key)) for key in keys]
 
     def _left(self, draft: Draft, found: Settlement) -> Settlement:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the

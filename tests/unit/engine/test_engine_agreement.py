@@ -125,7 +125,7 @@ def test_a_repair_writes_the_release_date_that_a_killed_attempt_took_away() -> N
     meant = replace(DATED, rights=replace(DATED.rights, expires_at=LATER + timedelta(days=1)))
     hidden = replace(meant.rights, release_at=None, restrictions=UNRELEASED)
     made = Purposes(state_of(DATED, meant, target=Target(released=True), rights=hidden)).repair()
-    assert made.patch.rights == meant.rights
+    assert made.settlement.patch.rights == meant.rights
 
 
 @pytest.mark.parametrize("staged", [False, True])
@@ -137,7 +137,7 @@ def test_readers_that_a_killed_attempt_took_away_return_by_a_repair_though_the_s
     hidden = replace(draft.rights, release_at=None, restrictions=UNRELEASED)
     seen = replace(draft.rights, groups=STAGING) if staged else hidden
     repair = Purposes(state_of(draft, began, wanted=draft, target=target, rights=seen)).repair()
-    assert (repair.patch.rights, repair.paths) == (draft.rights, ())
+    assert (repair.settlement.patch.rights, repair.paths) == (draft.rights, ())
 
 
 def test_a_conflict_names_what_was_written_last_or_of_a_create_the_newest_intent() -> None:
@@ -396,13 +396,13 @@ def repairs(purposes: Purposes) -> Iterator[str]:
     if right:
         purposes = replace(purposes, policy=ConflictPolicy.SOURCE)
         made = purposes.repair()
-    after = purposes.after(made.patch, state.seen)
+    after = purposes.after(made.settlement.patch, state.seen)
     yield from restored(state, after, right, away := any(loss.path == EXPOSURE for loss in made.losses))
     if not masked(state, wanted=True) and not away:
         left = {one.path for one in purposes.verification(purposes.wanted, after) if not one.extra}
         if left - {"filename"} or (left and "filename" in compared_paths(state, {"filename": {}})):
             yield f"verify after a repair: {sorted(left)}"
-    yield from exposed(state, made.patch, after, "repair")
+    yield from exposed(state, made.settlement.patch, after, "repair")
 
 
 def restored(state: State, after: Asset, conflicts: set[str], closed: bool) -> Iterator[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dam_sync.engine.compare.file_keys import kept_versions, version_key
+from dam_sync.engine.decide.change import AssetChange, AssetCreate
 from dam_sync.engine.decide.patches import patch_between
-from dam_sync.engine.decide.update import Create, Park, Skip, Update, decide, fixed_among, fixed_values
+from dam_sync.engine.decide.update import Park, Skip, Write, decide, fixed_among, fixed_values
 from dam_sync.engine.run.fitness import Fitness
 from dam_sync.engine.write.filenames import with_suffix
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch, Placement, Relation, Revision, Rights
@@ -43,12 +45,20 @@ def link(draft: Draft = DRAFT, *files: FileRef) -> LinkRow:
     return LinkRow("7", "t7", versions=versions, draft=draft_to_json(draft))
 
 
+def writes(**parts: Any) -> Write:
+    return Write(AssetChange(**parts))
+
+
 def test_an_unknown_asset_is_created_with_all_its_versions() -> None:
-    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy()) == Create(FILES)
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy()) == writes(
+        create=AssetCreate(DRAFT, FILES[0]), versions=FILES[1:]
+    )
 
 
 def test_the_policy_or_the_target_may_leave_the_current_version_alone() -> None:
-    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == Create(FILES[-1:])
+    assert decide(asset(*FILES), DRAFT, None, ABLE, Policy(versions="current")) == writes(
+        create=AssetCreate(DRAFT, FILES[-1])
+    )
     assert kept_versions(asset(*FILES), ABLE.capabilities.without(Operation.REPLACE), Policy()) == FILES[-1:]
 
 
@@ -58,7 +68,7 @@ def test_an_equal_asset_is_left_alone() -> None:
 
 def test_a_changed_value_is_patched_and_nothing_else() -> None:
     action = decide(asset(), replace(DRAFT, fields={"title": "Lake"}), link(), ABLE, Policy())
-    assert action == Update(Patch(fields={"title": "Lake"}))
+    assert action == writes(patch=Patch(fields={"title": "Lake"}))
 
 
 def test_a_field_that_the_target_no_longer_has_is_not_cleared() -> None:
@@ -72,17 +82,17 @@ def test_a_field_that_the_target_no_longer_has_is_not_cleared() -> None:
     lost = replace(there, fields={"title": title})
     elsewhere = replace(there, fields={"title": title, "credit": replace(credit, types=frozenset({"Documents"}))})
     for target, patch in ((there, {"title": "Lake", "credit": None}), (lost, {"title": "Lake"})):
-        assert decide(asset(), now, link(wider), target, Policy()) == Update(Patch(fields=patch))
-    assert decide(asset(), now, link(wider), elsewhere, Policy()) == Update(Patch(fields={"title": "Lake"}))
-    assert decide(asset(), replace(now, fields=DRAFT.fields), link(wider), lost, Policy()) == Update(Patch())
+        assert decide(asset(), now, link(wider), target, Policy()) == writes(patch=Patch(fields=patch))
+    assert decide(asset(), now, link(wider), elsewhere, Policy()) == writes(patch=Patch(fields={"title": "Lake"}))
+    assert decide(asset(), replace(now, fields=DRAFT.fields), link(wider), lost, Policy()) == writes()
 
 
 def test_a_profile_that_changed_at_the_source_is_a_loss_once() -> None:
     """No call gives an asset that exists another one."""
     before, now = replace(DRAFT, profile="Images"), replace(DRAFT, profile="Documents")
     action = decide(asset(), now, link(before), ABLE, Policy())
-    assert isinstance(action, Update)
-    assert (action.patch, action.writes) == (Patch(), False)
+    assert isinstance(action, Write)
+    assert action.change.empty
     assert [(loss.path, loss.rule) for loss in action.losses] == [("profile", "fixed")]
     kept = fixed_values(link(before), now, ABLE, replaced=False)
     assert kept == {"profile": "Images"}
@@ -90,7 +100,7 @@ def test_a_profile_that_changed_at_the_source_is_a_loss_once() -> None:
     told = replace(link(now), kept=kept)
     assert decide(asset(), now, told, ABLE, Policy()) == Skip()
     titled = decide(asset(), replace(now, fields={"title": "Lake"}), told, ABLE, Policy())
-    assert titled == Update(Patch(fields={"title": "Lake"}))
+    assert titled == writes(patch=Patch(fields={"title": "Lake"}))
     assert fixed_values(told, now, ABLE, replaced=False) == kept
     assert fixed_values(told, before, ABLE, replaced=False) == {}
     assert decide(asset(), DRAFT, link(before), ABLE, Policy()) == Skip()  # the mapping names none any more
@@ -101,17 +111,17 @@ def test_fields_of_the_profile_that_an_asset_has_are_cleared() -> None:
     credit = Field("credit", FieldKind.TEXT, types=frozenset({"Images"}))
     target = replace(ABLE, fields={"credit": credit}, types=(AssetType("Images", "Images"), AssetType("Text", "Text")))
     action = decide(asset(), replace(DRAFT, profile="Text"), link(before), target, Policy())
-    assert isinstance(action, Update)
-    assert action.patch.fields == {"credit": None}
+    assert isinstance(action, Write)
+    assert action.change.patch.fields == {"credit": None}
 
 
 def test_a_new_version_brings_its_name_to_a_target_that_cannot_rename() -> None:
     unable = replace(ABLE, capabilities=ABLE.capabilities.without(writes=[Feature.FILENAME]))
     draft = replace(DRAFT, filename="b.jpg")
     fresh = decide(asset(*FILES[:2]), draft, link(), unable, Policy())
-    assert fresh == Update(Patch(), FILES[1:2])
+    assert fresh == writes(versions=FILES[1:2])
     same = decide(asset(), draft, link(), unable, Policy())
-    assert isinstance(same, Update)
+    assert isinstance(same, Write)
     assert [loss.path for loss in same.losses] == ["filename"]
 
 
@@ -119,34 +129,34 @@ def test_an_asset_that_lost_its_file_keeps_the_name_of_the_file_that_stays() -> 
     bare = replace(asset(), versions=())
     assert patch_between(draft_to_json(DRAFT), replace(DRAFT, filename="")).empty
     action = decide(bare, replace(DRAFT, filename=""), link(), ABLE, Policy())
-    assert action == Skip() or (isinstance(action, Update) and action.patch.filename is None)
+    assert action == Skip() or (isinstance(action, Write) and action.change.patch.filename is None)
 
 
 def test_versions_after_the_last_one_written_are_added() -> None:
-    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == Update(Patch(), FILES[1:])
+    assert decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0]), ABLE, Policy()) == writes(versions=FILES[1:])
 
 
 def test_when_the_last_version_written_is_missing_only_the_current_one_is_added() -> None:
     known = link(DRAFT, FileRef("gone", "a.jpg", 99))
     action = decide(asset(*FILES), DRAFT, known, ABLE, Policy())
-    assert isinstance(action, Update)
-    assert (action.patch, action.versions) == (Patch(), FILES[-1:])
+    assert isinstance(action, Write)
+    assert (action.change.patch, action.change.versions) == (Patch(), FILES[-1:])
     assert [(loss.path, loss.detail.partition(":")[0]) for loss in action.losses] == [("versions", "2")]
 
 
 def test_an_asset_without_a_file_gets_all_versions_that_came_since() -> None:
     """None of them is behind a current one. Those that were reported as not carried stay behind."""
     bare = replace(link(), versions=())
-    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy()) == Update(Patch(), FILES)
-    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy(versions="current")) == Update(Patch(), FILES[-1:])
+    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy()) == writes(versions=FILES)
+    assert decide(asset(*FILES), DRAFT, bare, ABLE, Policy(versions="current")) == writes(versions=FILES[-1:])
     known = replace(bare, kept={"versions": [version_key(FILES[0])]})
-    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Update(Patch(), FILES[1:])
+    assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == writes(versions=FILES[1:])
 
 
 def test_a_version_before_one_that_was_written_is_reported_once() -> None:
     action = decide(asset(*FILES), DRAFT, link(DRAFT, FILES[0], FILES[2]), ABLE, Policy())
-    assert isinstance(action, Update)
-    assert (action.versions, [loss.path for loss in action.losses]) == ((), ["versions"])
+    assert isinstance(action, Write)
+    assert (action.change.versions, [loss.path for loss in action.losses]) == ((), ["versions"])
     known = replace(link(DRAFT, FILES[0], FILES[2]), kept={"versions": [version_key(FILES[1])]})
     assert decide(asset(*FILES), DRAFT, known, ABLE, Policy()) == Skip()
 
@@ -162,7 +172,7 @@ def test_a_version_before_one_that_was_written_is_reported_once() -> None:
 def test_what_the_target_cannot_do_is_parked(known: LinkRow | None, draft: Draft, missing: Operation) -> None:
     action = decide(asset(), draft, known, replace(ABLE, capabilities=ABLE.capabilities.without(missing)), Policy())
     assert isinstance(action, Park)
-    assert action.cause == "Unsupported"
+    assert action.outcome.cause == "Unsupported"
 
 
 def test_an_asset_without_a_file_is_parked_where_the_target_takes_none() -> None:
@@ -170,18 +180,9 @@ def test_an_asset_without_a_file_is_parked_where_the_target_takes_none() -> None
     bare = replace(asset(), versions=())
     action = decide(bare, DRAFT, None, WITH_FILES, Policy())
     assert isinstance(action, Park)
-    assert action.cause == "Unsupported"
-    assert isinstance(decide(bare, DRAFT, None, ABLE, Policy()), Create)
-    assert isinstance(
-        decide(
-            asset(*FILES),
-            DRAFT,
-            None,
-            WITH_FILES,
-            Policy(),
-        ),
-        Create,
-    )
+    assert action.outcome.cause == "Unsupported"
+    assert decide(bare, DRAFT, None, ABLE, Policy()) == writes(create=AssetCreate(DRAFT))
+    assert isinstance(decide(asset(*FILES), DRAFT, None, WITH_FILES, Policy()), Write)
 
 
 places = st.sets(st.sampled_from("abc").map(lambda name: Placement("category", (name,)))).map(frozenset)
@@ -262,7 +263,7 @@ def test_attachments_and_relations_that_came_later_are_brought_over() -> None:
     known = replace(link(), attachments=(version_key(paper),), relations=(("view", "8"),))
     views = frozenset({Relation("view", AssetId("8")), Relation("view", AssetId("9"))})
     now = replace(asset(), attachments=(paper, plan), relations=views)
-    expected = Update(Patch(), attachments=(plan,), relations=frozenset({Relation("view", AssetId("9"))}))
+    expected = writes(attachments=(plan,), relations=frozenset({Relation("view", AssetId("9"))}))
     assert decide(now, DRAFT, known, ABLE, Policy()) == expected
     without = replace(ABLE, capabilities=ABLE.capabilities.without(Operation.ATTACH, Operation.RELATE))
     assert decide(now, DRAFT, known, without, Policy()) == Skip()
@@ -274,8 +275,8 @@ def test_what_cannot_be_written_to_an_existing_asset_is_a_loss_and_no_call() -> 
     draft = replace(DRAFT, filename="b.jpg", placements=frozenset({here}))
     stays = replace(able(), memberships={"section": MembershipWrite.AT_CREATION})
     action = decide(asset(), draft, known, Schema({}, capabilities=stays), Policy())
-    assert isinstance(action, Update)
-    assert action.patch.empty
+    assert isinstance(action, Write)
+    assert action.change.patch.empty
     assert [(loss.path, loss.rule) for loss in action.losses] == [
         ("placements.section", "fixed"),
         ("filename", "fixed"),

@@ -9,7 +9,7 @@ import pytest
 
 from dam_sync.engine.compare.file_keys import version_key, with_current_keys, with_known_versions
 from dam_sync.engine.decide.removals import removals, with_relations
-from dam_sync.engine.decide.update import Skip, Update, decide, fresh_versions
+from dam_sync.engine.decide.update import Skip, Write, decide, fresh_versions
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Relation, Revision
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Operation
 from dam_sync.model.codec import draft_to_json
@@ -92,8 +92,8 @@ def test_what_the_source_does_not_return_is_not_missing(part: str) -> None:
 def test_the_decision_is_an_update_once() -> None:
     schema = Schema({}, capabilities=able())
     action = decide(BARE, DRAFT, LINK, schema, Policy(), source=READS)
-    assert isinstance(action, Update)
-    assert action.patch == Patch()
+    assert isinstance(action, Write)
+    assert action.change.patch == Patch()
     assert action.losses == action.removals.losses
     left = action.removals.applied(LINK)
     assert decide(BARE, DRAFT, left, schema, Policy(), source=READS) == Skip()
@@ -201,8 +201,8 @@ def test_a_new_name_of_an_attachment_is_a_loss_once(detaches: bool) -> None:
     asset = replace(WHOLE, attachments=(replace(PAPER, name="essay.pdf"), PLAN))
     schema = Schema({}, capabilities=target)
     action = decide(asset, DRAFT, LINK, schema, Policy(), source=READS)
-    assert isinstance(action, Update)
-    assert (action.attachments, dict(action.removals.attachments)) == ((), {})
+    assert isinstance(action, Write)
+    assert (action.change.attachments, dict(action.change.detach)) == ((), {})
     assert [(loss.path, loss.rule, loss.detail) for loss in action.losses] == [
         ("attachments", "renamed at the source, keeps its name", "paper.pdf (now essay.pdf)")
     ]

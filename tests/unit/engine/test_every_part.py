@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from dam_sync.engine.compare.parts import VALUES, AssetPart
-from dam_sync.engine.decide.change import AssetChange
-from dam_sync.engine.decide.operations import digest_of_change, digest_of_create
+from dam_sync.engine.decide.change import AssetChange, AssetCreate
+from dam_sync.engine.decide.operations import digest_of_change
 from dam_sync.engine.decide.patches import (
     applied,
     changes_of,
@@ -144,8 +144,9 @@ def test_a_resumed_create_completes_it_and_finds_what_others_changed(value: Valu
 
 def test_a_repair_restores_it_and_records_what_was_there(value: Value) -> None:
     made = value.purposes(value.old, now=value.hand, wanted=value.old).repair()
-    assert (made.patch, made.paths, made.before[value.name]) == (value.patch(value.old), (value.name,), value.hand)
-    assert value.purposes(value.old, now=value.old, wanted=value.old).repair().patch.empty
+    assert (made.settlement.patch, made.paths) == (value.patch(value.old), (value.name,))
+    assert made.before[value.name] == value.hand
+    assert value.purposes(value.old, now=value.old, wanted=value.old).repair().settlement.patch.empty
 
 
 def test_a_removal_waits_where_others_changed_it(value: Value) -> None:
@@ -191,7 +192,8 @@ def test_an_adopted_original_keeps_it(value: Value) -> None:
 def test_the_digest_of_a_plan_depends_on_it(value: Value) -> None:
     digests = [digest_of_change(AssetChange(patch=value.patch(one))) for one in (value.old, value.new)]
     assert len({*digests, digest_of_change(AssetChange())}) == 3
-    assert len({digest_of_create(value.json(one), (), (), ()) for one in (value.old, value.new)}) == 2
+    creates = [AssetChange(create=AssetCreate(value.draft(one))) for one in (value.old, value.new)]
+    assert len({*map(digest_of_change, creates)}) == 2
     assert patch_to_json(Patch()) == UNTOUCHED
 
 
@@ -226,7 +228,7 @@ def test_an_empty_value_says_nothing_or_is_written_as_one(value: Value) -> None:
     assert patch_between(value.json(value.old), value.draft("")) == cleared
     assert merge_patches([value.json(value.old), value.json(value.new)], value.draft("")) == cleared
     purposes = value.purposes(value.old, now=value.old, wanted="")
-    assert purposes.repair().patch == cleared
+    assert purposes.repair().settlement.patch == cleared
 
 
 def test_what_a_run_set_first_is_empty_after_its_rollback(value: Value) -> None:
@@ -242,4 +244,4 @@ def test_what_others_set_where_nothing_is_wanted_is_an_addition(value: Value) ->
     purposes = value.purposes("", now=value.hand, wanted="")
     found = purposes.verification(value.draft(""), value.asset(value.hand))
     assert [one.extra for one in found] == ([] if value.part.silent else [True])
-    assert purposes.repair().patch.empty
+    assert purposes.repair().settlement.patch.empty
