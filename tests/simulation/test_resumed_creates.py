@@ -314,6 +314,35 @@ def test_a_create_of_which_nothing_was_sent_leaves_no_name_behind(tmp_path: Path
         assert found == [("other.jpg", "other.jpg", "{}")]
 
 
+def test_a_version_that_is_still_to_be_sent_brings_the_new_name_of_its_file(tmp_path: Path) -> None:
+    """At a target that cannot rename: the first version was sent under the old name, and is the current one no more."""
+    with Simulation(tmp_path, ("a_hypermedia", "b_documents")).moving() as move:
+        several = {row["id"] for row in move.source.assets if len(row["versions"]) > 1 and row["status"] != "trash"}
+        move.live(Fuse(until=lambda: bool(created(move) & several)))
+        begun = created(move) & several
+        assert begun, "nothing is created yet"
+        library = move.source.app.state.instance.library
+        for identity in begun:
+            media = library.medias[int(identity)]
+            *older, last = media.versions
+            library.store(replace(media, versions=(*older, replace(last, name="other.jpg"))))
+        report = move.universe.do(run_job(job_of(move.job), move.universe.options()))
+        assert [loss for loss in report.losses if loss["path"] == "filename"] == []
+        links = ask(move.job, "SELECT source, target, filename, kept FROM link")
+        found = [
+            (row_of(move, target)["filename"], name, kept) for source, target, name, kept in links if source in begun
+        ]
+        assert found == [("other.jpg", "other.jpg", "{}")] * len(begun)
+
+
+def created(move: Move) -> set[str]:
+    """Source assets that are created, and not complete."""
+    rows = ask(move.job, "SELECT scope FROM step WHERE name = 'create' AND state = 'done'")
+    sent = {scope for (scope,) in ask(move.job, "SELECT scope FROM step WHERE name LIKE 'version%'")}
+    linked = {source for (source,) in ask(move.job, "SELECT source FROM link")}
+    return {scope.partition(":")[2] for (scope,) in rows if scope not in sent} - linked
+
+
 def intended(move: Move) -> set[str]:
     """Source assets whose create is intended and was not entered."""
     rows = ask(move.job, "SELECT scope, name FROM step")

@@ -31,14 +31,14 @@ class Remainder:
     settlement: the update that remains, and what stands after conflicts. link: as if only what is at the target had
     been written; None for a new asset. before: the values that an update changes, in the form of a draft, for the
     ledger. paths: what a repair restores, beyond what changed at the source. losses: what it cannot or may not restore.
-    created: the draft, as JSON, with which an interrupted attempt created the asset; None if none did."""
+    fixed: what an interrupted attempt gave a new asset and no call changes since, by path."""
 
     settlement: Settlement
     link: LinkRow | None = None
     before: Json = None
     paths: tuple[str, ...] = ()
     losses: tuple[Loss, ...] = ()
-    created: Json = None
+    fixed: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,7 @@ def _recorded(decided: Write, found: Remainder, basis: Basis, *, replaced: bool)
     """replaced: the current file of an asset that exists is replaced by one that brings its name."""
     files, stands = decided.change.files, found.settlement.values
     if basis.link is None:
-        kept = {**_created_with(found, basis), **stands}
-        return RecordChange(None, files, kept, theirs=FILE in stands)
+        return RecordChange(None, files, {**found.fixed, **stands}, theirs=FILE in stands)
     before = decided.removals.applied(basis.link)
     kept = _kept(before, found.settlement, basis, replaced=replaced)
     return RecordChange(before, files, kept, theirs=FILE in stands)
@@ -122,14 +121,6 @@ def _action(decided: Write, change: AssetChange) -> str:
         return "created"
     nothing = change.patch.empty and decided.removals.gone.empty and not (change.adds or decided.losses)
     return "unchanged" if nothing else "updated"
-
-
-def _created_with(found: Remainder, basis: Basis) -> dict[str, Json]:
-    """What an interrupted attempt gave a new asset and no call changes since."""
-    if found.created is None:
-        return {}
-    begun = LinkRow(basis.asset.id, "", draft=found.created)
-    return fixed_values(begun, basis.draft, basis.schema, replaced=False)
 
 
 def _kept(link: LinkRow, settlement: Settlement, basis: Basis, *, replaced: bool) -> dict[str, Json]:

@@ -80,7 +80,7 @@ def decide(
     changed = patch_between(link.draft, draft) if patch is None else patch
     stands = fixed_values(link, draft, target, replaced=asset.file in fresh)
     patch, losses = possible(changed, target, profile_of(link, draft), stands)
-    losses += (*_profile_losses(link, draft, stands), *_version_losses(not_carried(kept, link), link))
+    losses += (*profile_losses(link, draft, stands), *_version_losses(not_carried(kept, link), link))
     removed = removals(asset, link, source, capabilities)
     if changed.empty and removed.gone.empty and not (fresh or attachments or relations or losses):
         return Skip()
@@ -145,7 +145,7 @@ def fixed_values(link: LinkRow, draft: Draft, target: Schema, *, replaced: bool)
     return found
 
 
-def _profile_losses(link: LinkRow, draft: Draft, stands: Mapping[str, Json]) -> tuple[Loss, ...]:
+def profile_losses(link: LinkRow, draft: Draft, stands: Mapping[str, Json]) -> tuple[Loss, ...]:
     """One that was not reported before."""
     if PROFILE not in stands or draft.profile == link.draft.get(PROFILE):
         return ()

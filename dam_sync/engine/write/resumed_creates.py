@@ -15,17 +15,17 @@ from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.three_way import Files
-from dam_sync.engine.decide.update import possible
+from dam_sync.engine.decide.update import fixed_values, possible, profile_losses
 from dam_sync.engine.read.asset_facts import AssetFacts
 from dam_sync.engine.read.expected import expected_files
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.engine.read.intents import files_sent
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
 from dam_sync.model import journal_names
-from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Patch
+from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, draft_to_json
-from dam_sync.model.conflict import FIELDS, RIGHTS, Take
+from dam_sync.model.conflict import FIELDS, FILE, RIGHTS, Take
 from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.link import LinkRow
@@ -73,15 +73,21 @@ class ResumedCreate:
         if made is None and not self.entered:
             return Remainder(nothing, before=self.meant[-1])
         actual = await self._begun(self.facts.asset.id, str(made or ""), draft)
-        found = Remainder(nothing, before=self.meant[-1], created=self.meant[0])
+        unsent = await self._has_more_versions()
         if actual is None:
-            return replace(found, settlement=self._left(draft, nothing))
-        named = (draft for draft in self.meant if draft["filename"] == actual.filename)
-        settlement = await self._compared(actual, made)
-        return replace(found, settlement=settlement, created=next(named, self.meant[0]))
+            left, losses = self._left(draft, nothing)
+        else:
+            left, losses = await self._compared(actual, made, unsent)
+        named = (one for one in self.meant if actual is not None and one["filename"] == actual.filename)
+        begun = LinkRow(self.facts.asset.id, "", draft=next(named, self.meant[0]))
+        replaced = unsent and FILE not in left.values  # the next version brings its name
+        fixed = fixed_values(begun, draft, self.context.target_schema, replaced=replaced)
+        lost = (*(loss for loss in losses if loss.path in fixed), *profile_losses(begun, draft, fixed))
+        return Remainder(replace(left, before=(*left.before, *lost)), before=self.meant[-1], fixed=fixed)
 
-    async def _compared(self, actual: Asset, made: Json) -> Settlement:
-        """The same of the asset that is there. made: what the create returned, if that is recorded."""
+    async def _compared(self, actual: Asset, made: Json, unsent: bool) -> tuple[Settlement, Sequence[Loss]]:
+        """What to write of the asset that is there, and what no call changes. made: what the create returned, if that
+        is recorded; unsent: whether versions are still to be added."""
         asset, draft = self.facts.asset, self.facts.draft
         if made is None:
             self._refuse_other_file(asset, actual)
@@ -93,13 +99,12 @@ class ResumedCreate:
             patch = merge_patches(before, draft)
             actual = self._outside_of_staging(actual)
         actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
-        unsent = await self._has_more_versions()
         expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
         files = Files(self._link(actual.id), asset.file, unsent, expected)
         compared = three_way_of(self.context, draft, patch, before, actual, files)
         attempt = Attempt(self.facts.journal, self.facts.work.begun)
         found = await Settler(self.context).settlement(compared, asset, attempt)
-        return replace(found, before=(*found.before, *losses)) if made is not None else self._left(draft, found)
+        return (found, losses) if made is not None else self._left(draft, found)
 
     def _stages(self, draft: Draft) -> list[Draft]:
         """What the target has of a new asset at first, with each status that it may have until it is complete."""
@@ -135,12 +140,12 @@ class ResumedCreate:
         keys = map(version_key, self.facts.versions[1:])
         return None in [await self.facts.journal.get(journal_names.version(key)) for key in keys]
 
-    def _left(self, draft: Draft, found: Settlement) -> Settlement:
+    def _left(self, draft: Draft, found: Settlement) -> tuple[Settlement, Sequence[Loss]]:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the
-        create itself may have written that before."""
+        create itself may have written that before. And what no call changes."""
         changed = _with_settled(merge_patches(self.meant, overlay(draft, found.values)), found)
         patch, losses = possible(changed, self.context.target_schema, draft.profile)
-        return replace(found, patch=patch, before=(*found.before, *losses))
+        return replace(found, patch=patch), losses
 
     async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:
         """The asset at the target; None if there is none, or it is hidden whatever others did. Raises NotFound."""
