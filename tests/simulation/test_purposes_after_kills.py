@@ -19,11 +19,23 @@ from tests.simulation.conftest import TRIED
 from tests.support.sample.rotation import OfToday
 from tests.support.virtual.branching import Branch, Plan, branches
 from tests.support.virtual.crashes import POINTS, SEED
-from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Point
+from tests.support.virtual.fuse import AFTER, BEFORE, COMMIT, Fuse, Point
 from tests.support.virtual.moves import MADE_UP, plain
 from tests.support.virtual.rollback_process import RunProcess, assets_of, differing
 from tests.support.virtual.state_location import ask, forget
-from tests.support.virtual.target_edits import CONTAINERS, EDITS, Change, Edit, Hand, field, member, place, rights, tags
+from tests.support.virtual.target_edits import (
+    CONTAINERS,
+    EDITS,
+    REPLACED,
+    Change,
+    Edit,
+    Hand,
+    field,
+    member,
+    place,
+    rights,
+    tags,
+)
 from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 
 RUNS = 2
@@ -64,10 +76,9 @@ async def removed(job: TwoTenants, sources: Iterable[str]) -> None:
 
 
 def adopt(job: TwoTenants) -> Iterable[str]:
-    """The state is lost, and a new one gets its links from the marks at the target. By then the target lists what the
-    killed run wrote: without the state nobody knows when that was."""
+    """The state is lost, and a new one gets its links from the marks at the target, whose index is behind what the
+    killed run wrote."""
     forget(job.job)
-    job.universe.do(job.settle())
     job.universe.do(adopt_job(job.job, job.universe.options(), Adoption()))
     run(job)
     return differing_by(job.verify())
@@ -148,6 +159,18 @@ def test_a_source_that_went_back_after_a_killed_run_has_its_library_back(
     came = tried(tmp_path, (kind, kind), edits, OF_EDITS_TAKEN_BACK, of_today)
     record_property(TRIED, str(sum(each.crashes for each in came)))
     assert [fault for each in came for fault in each.faults] == []
+
+
+def test_an_adoption_right_after_a_killed_run_does_not_send_a_file_again(tmp_path: Path) -> None:
+    """The state is lost, and the index of the target is behind what the killed run sent."""
+    with scene(tmp_path, "d_templates", [REPLACED], exposure=REOPENS) as job:
+        job.edit("source")
+        sent = Fuse(until=lambda: bool(ask(job.job, "SELECT 1 FROM work WHERE action = 'updated'")))
+        assert job.universe.live(job.job, sent, full=True).blown
+        adopt(job)
+        sizes_of = {target: [file["size"] for file in row["versions"]] for target, row in assets_of(job.target).items()}
+        assert [sizes for sizes in sizes_of.values() if len({*sizes}) < len(sizes)] == []
+        assert max(map(len, sizes_of.values())) == 3
 
 
 def tried(

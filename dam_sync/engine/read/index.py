@@ -12,7 +12,16 @@ WAITING = "waiting up to {:.0f} s for the search index of the target"
 async def wait_for_index(context: RunContext) -> None:
     """Until it can no longer be behind the last run, be it one that was killed: what the target returns is compared.
     Raises StopRequested."""
-    left = await context.lag_left()
-    if left > 0:
-        await context.enter(WAITING.format(left))
-        await sleep_looking(context.clock, left, context.refuse_stopped, INDEX)
+    await _wait(context, await context.lag_left())
+
+
+async def wait_for_any_index(context: RunContext) -> None:
+    """Until it can no longer be behind what was written before now, be it by a run that the state does not know of.
+    Raises StopRequested."""
+    await _wait(context, context.target.limits.lag.total_seconds())
+
+
+async def _wait(context: RunContext, seconds: float) -> None:
+    if seconds > 0:
+        await context.enter(WAITING.format(seconds))
+        await sleep_looking(context.clock, seconds, context.refuse_stopped, INDEX)

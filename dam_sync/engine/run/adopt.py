@@ -40,6 +40,7 @@ from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
 from dam_sync.engine.names.terms import TERMS, TargetTerms
 from dam_sync.engine.read.compared import with_everybody
 from dam_sync.engine.read.facts import differing, facts_of
+from dam_sync.engine.read.index import wait_for_any_index
 from dam_sync.engine.run.dry_run import INVENTED
 from dam_sync.engine.run.execute import list_everything, move
 from dam_sync.engine.run.originals import kept_file, kept_of_original, unmade
@@ -116,7 +117,9 @@ class MatchSummary:
 
 async def match_all(context: RunContext, candidates: Candidates, ways: MatchOptions) -> MatchSummary:
     """Reads both libraries and matches them; the links of certain matches are then in the run's store.
-    The target of the run must be a dry one."""
+    The target of the run must be a dry one. If the state is lost, nobody knows when a run wrote last: what the index of
+    the target does not show yet would be sent again."""
+    await wait_for_any_index(context)
     context.progress.phase, context.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
