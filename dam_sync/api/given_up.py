@@ -80,7 +80,7 @@ async def _add_begun(store: SqlStore, listed: UndoList) -> None:
 
 
 async def _add_open(store: SqlStore, listed: UndoList) -> None:
-    """Memberships, relations and names that the run was about to change."""
+    """Memberships, relations and names that the run was about to change, or to create."""
     for each in await store.open_memberships(listed.run):
         listed.add_open_members(each.container, each.added, each.removed)
     for number, name in enumerate(await store.open_relations(listed.run), 1):
@@ -96,3 +96,5 @@ async def _add_open(store: SqlStore, listed: UndoList) -> None:
     for number, one in enumerate(reversed(await store.open_renames(listed.run)), 1):
         row = LedgerRow(UNRECORDED + number, listed.run, one.name, "", one.target, None, "", one.changes)
         listed.add_open_rename(row)
+    for number, name in enumerate(await store.open_creations(listed.run), 1):
+        listed.add_open_creation(LedgerRow(UNRECORDED + number, listed.run, name, "", "", None, ""))

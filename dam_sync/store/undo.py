@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from dam_sync.model import journal_names
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.counterpart import Counterpart
+from dam_sync.model.journal_names import WriteKind
 from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.link import LinkRow
 from dam_sync.model.values import Json
@@ -162,6 +163,19 @@ class UndoRepository(Repository):
     async def open_renames(self, run: int) -> list[OpenRename]:
         """Terms and containers that this run was about to rename when it was interrupted, the last one first."""
         return await self._read(lambda c: [each for _, each in _open_renames(c, run)])
+
+    async def open_creations(self, run: int) -> list[str]:
+        """Names of journal entries of terms and containers that this run was about to create when it was
+        interrupted."""
+        making = [JOURNAL.c.name.startswith(f"{kind}:") for kind in (WriteKind.TERM, WriteKind.CONTAINER)]
+        chosen = select(JOURNAL.c.name).where(_OF_RUNS, or_(*making), JOURNAL.c.state == "intent")
+
+        def job(c: Connection) -> list[str]:
+            start, end = _time_of(c, run)
+            of_run = [JOURNAL.c.at >= start, *([JOURNAL.c.at < end] if end is not None else [])]
+            return list(c.execute(chosen.where(*of_run).order_by(JOURNAL.c.name)).scalars())
+
+        return await self._read(job)
 
     async def keep_open_writes(self, run: int, left: OpenWrites) -> None:
         """All that this run was about to change of memberships, relations and names is undone but this, which is known

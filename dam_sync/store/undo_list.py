@@ -117,6 +117,10 @@ class UndoList(ScratchDatabase):
         """A term or container that the run was about to rename; row: see `add_open_relation`."""
         self._db.execute("INSERT OR IGNORE INTO renamed VALUES (?, ?)", (row.seq, to_text(asdict(row))))
 
+    def add_open_creation(self, row: LedgerRow) -> None:
+        """A term or container that the run was about to create; row: see `add_open_relation`."""
+        self._db.execute("INSERT INTO other VALUES (?, ?, ?, ?)", (str(row.kind), row.seq, row.run, row.operation))
+
     def complete(self) -> None:
         """The whole ledger was added: leave out what was undone before, and list what stayed then."""
         for table in ("written", "later", "related", "renamed", "other"):
@@ -223,9 +227,14 @@ class UndoList(ScratchDatabase):
     def others(self) -> dict[str, list[str]]:
         """Other writes of the run by kind, with their names: terms, containers, and kinds that nothing undoes."""
         found: dict[str, list[str]] = {}
-        for kind, name in self._db.execute("SELECT kind, name FROM other ORDER BY seq"):
+        for kind, name in self._db.execute("SELECT kind, name FROM other WHERE seq < ? ORDER BY seq", (UNRECORDED,)):
             found.setdefault(kind, []).append(name)
         return found
+
+    def open_creations(self) -> list[str]:
+        """Names of terms and containers that the run was about to create."""
+        chosen = "SELECT name FROM other WHERE seq >= ? ORDER BY seq"
+        return [name for (name,) in self._db.execute(chosen, (UNRECORDED,))]
 
     def uploaded_before(self, target: str, seq: int) -> EarlierFile | None:
         """The file that was current before this row was written, if the ledger has it."""

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dam_sync.model.asset import Asset
+from dam_sync.model.values import Term
 from tests.simulation.conftest import TRIED
 from tests.simulation.test_removal_crashes import restores
 from tests.support.pairs import EVERY, KINDS
@@ -23,7 +25,7 @@ from tests.support.virtual.removals import Removals, removing
 from tests.support.virtual.rollback_process import RunProcess, assets_of, differing, preview, roll_back, stays
 from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.target_edits import EDITS, Edit, tags
+from tests.support.virtual.target_edits import EDITS, Change, Edit, Hand, member, place, tags
 from tests.support.virtual.two_tenants import ACCEPTED, REOPENS, TwoTenants, scene
 from tests.support.virtual.universe import LAGS
 
@@ -32,6 +34,10 @@ DAY = 86400.0
 RENAMING = [kind for kind in KINDS if kind in RENAMES]
 ITSELF = "itself"  # the same service is the source
 IN_HISTORY = ("versions:", "current:")  # where a version shows that is meant to stay
+MADE = [
+    *(("b_documents", "term"), ("e_profiles", "term")),
+    *(("d_templates", "collection"), ("e_profiles", "category")),
+]
 SWAPPED = (Edit("tag swapped", "tags", tags(add="handmade", drop="sea")),)
 
 
@@ -207,3 +213,45 @@ def named_before(
         faults.append(f"left {now.items() - given.items()}, named are {report.cannot}")
     faults += [*differing(there, assets_of(job.target), stays(job))]
     return Branch(1, [f"{plan[0]}: {fault}" for fault in faults])
+
+
+@pytest.mark.parametrize(("kind", "what"), MADE)
+def test_a_name_whose_creation_was_killed_is_named(tmp_path: Path, kind: str, what: str) -> None:
+    """The target has it, and the process did not live to know that."""
+    edit = Edit("new name", "", term_made if what == "term" else container_made(what))
+    with scene(tmp_path, kind, [edit], exposure=ACCEPTED) as job:
+        job.edit("source")
+        before = job.names()
+        scope = "terms" if what == "term" else "containers"
+        assert job.universe.live(job.job, Fuse(until=begun_in(job, scope)), full=True).blown
+        assert job.names().items() - before.items(), "nothing was created"
+        for report in (preview(job, 2), roll_back(job, 2), roll_back(job, 2)):
+            assert f"created {scope}" in {row["what"] for row in report.cannot}
+            assert report.complete
+
+
+async def term_made(hand: Hand, asset: Asset) -> None:
+    vocabulary = (await hand.service.schema()).fields[hand.key("subject")].vocabulary
+    made = await hand.service.ensure_term(vocabulary, Term("Quite new"))
+    await member("subject", add=made)(hand, asset)
+
+
+def container_made(kind: str) -> Change:
+    async def change(hand: Hand, asset: Asset) -> None:
+        await hand.service.ensure_container(kind, ("Quite new",))
+        await place(kind, into="Quite new", out_of="Ours")(hand, asset)
+
+    return change
+
+
+def begun_in(job: TwoTenants, scope: str) -> Callable[[], bool]:
+    """Whether something was written after a name was about to be created."""
+    chosen, trace = "SELECT 1 FROM step WHERE scope = ? AND state = 'intent'", job.universe.network.trace
+    first = list[int]()
+
+    def now() -> bool:
+        if not first and ask(job.job, chosen, f"run:{scope}"):
+            first.append(len(trace))
+        return bool(first) and any(not call.startswith("GET") for _, call, _ in trace[first[0] :])
+
+    return now

@@ -16,7 +16,7 @@ import structlog
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.context.error_policy import ParkAsset, react
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.decide.undo import MADE_REASONS, NO_RELATE, NO_UNRELATE
+from dam_sync.engine.decide.undo import BEGUN_REASON, MADE_REASONS, NO_RELATE, NO_UNRELATE
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.names.restore import NameRestorer
 from dam_sync.engine.read.index import wait_for_index
@@ -363,6 +363,9 @@ class Rollback:
             found = MADE_REASONS.get(kind) or Obstacle(f"writes of the kind `{kind}`", "nothing undoes them")
             for name in names:
                 self.listed.add_obstacles((found,), journal_names.object_of(name))
+        for name in self.listed.open_creations():
+            found = replace(MADE_REASONS[journal_names.kind_of(name)], reason=BEGUN_REASON)
+            self.listed.add_obstacles((found,), journal_names.object_of(name))
 
 
 def _undoing(row: LedgerRow) -> str:
