@@ -332,7 +332,7 @@ def _put_link(c: Connection, row: Undone, run: int, now: str) -> None:
         case "trashed" if row.link is not None:
             write_link(c, row.link)
             move_to_trashed(c, row.source, run, now)
-            drop_steps(c, row.source)
+            keep_steps(c, row.source, row.attempt)
 
 
 def _unplace(c: Connection, row: Undone) -> None:

@@ -28,7 +28,7 @@ from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.file.database import raw_of
 from dam_sync.store.rows import Work
 from dam_sync.store.store import SqlStore
-from dam_sync.store.undo import LINKED, Undone
+from dam_sync.store.undo import IN_TRASH, LINKED, Undone
 from tests.support.state.clock_and_rows import SetClock, entries
 
 LEASE = timedelta(minutes=5)
@@ -444,14 +444,15 @@ async def test_creates_with_an_unknown_outcome_are_counted(store: SqlStore) -> N
     assert await store.interrupted_creates() == 0
 
 
+@pytest.mark.parametrize("fate", [LINKED, IN_TRASH])
 async def test_the_journal_of_an_undone_asset_has_its_intents_as_long_as_something_stays(
-    store: SqlStore,
+    store: SqlStore, fate: str
 ) -> None:
     run, work = await claimed(store)
     first = store.journal(work, run)
     await first.run("draft 1", Calls({"title": "Sea", "files": ["a.jpg"]}), idempotent=True)
     await first.run("update:1", Calls())
-    left = Undone("a", "t1", (), LINKED, LinkRow("a", "t1"), attempt={"draft 1": {"title": "Sea", "files": []}})
+    left = Undone("a", "t1", (), fate, LinkRow("a", "t1"), attempt={"draft 1": {"title": "Sea", "files": []}})
     for undone, meant in ((left, {"title": "Sea", "files": []}), (replace(left, attempt={}), None)):
         await store.undone(run, undone)
         journal = store.journal(replace(work, begun=True), run)
