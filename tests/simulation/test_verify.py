@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dam_sync.api.jobs import run_job, verify_job
-from dam_sync.model.asset import Asset, AssetId
+from dam_sync.model.asset import Asset, AssetId, Patch
 from dam_sync.model.errors import ConfigError, StopRequested
 from dam_sync.model.service import Batch, Cursor, Shard
 from dam_sync.services.b_documents.service import DocumentsService
@@ -20,9 +20,9 @@ from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Move, Simulation
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.target_edits import ATTACHMENTS
+from tests.support.virtual.target_edits import ATTACHMENTS, TAGS, tags
 from tests.support.virtual.two_tenants import TwoTenants, scene
-from tests.support.virtual.universe import LAGS
+from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = "e_profiles", "b_documents"
 UNFINISHED = "work WHERE state <> 'settled'"
@@ -158,3 +158,27 @@ def test_attachments_that_no_run_has_written_yet_are_missing(tmp_path: Path, kin
 def lacking(job: TwoTenants) -> set[str]:
     """Edits whose assets lack an attachment at the target."""
     return {name for name, found in job.found(job.verify()).items() if "differences: attachments" in found}
+
+
+def test_bytes_of_an_asset_that_will_be_compared_again_are_not_downloaded_yet(tmp_path: Path) -> None:
+    """The target publishes no digests, and right after a run its index may be behind."""
+    with scene(tmp_path, "e_profiles", TAGS[1:2], **ACCEPTED) as job:
+        universe, asked = job.universe, (job_of(job.job), job.universe.options(), "digest", "100%")
+        universe.live(job.job, full=True)
+        job.change_source(tags(add="late"))
+        universe.live(job.job, full=True)
+        universe.do(edited_now(job))
+        right_away = universe.do(verify_job(*asked))
+        universe.do(job.settle())
+        later = universe.do(verify_job(*asked))
+    assert any("compared again" in note for note in right_away.notes)
+    assert (right_away.verdict["different"], later.verdict["different"]) == (1, 1)
+    every = sum(file["size"] for row in job.target.assets for file in row["versions"])
+    assert right_away.verdict["bytes"] == later.verdict["bytes"] == every
+
+
+async def edited_now(job: TwoTenants) -> None:
+    """One asset of the target loses a tag."""
+    async with job.service() as service:
+        await service.schema()
+        await service.update(AssetId(job.target.assets[0]["id"]), Patch(tags_remove=frozenset({"sea"})))

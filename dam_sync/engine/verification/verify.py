@@ -390,11 +390,11 @@ class Verifier:
         asset = within_bounds(await self._with_members("source", context.source, asset))
         asset, link = with_present_files(context, asset, link)
         actual = await self._with_members("target", context.target, actual)
-        judged = await self._compare(link, asset, actual)
+        judged = await self._compare(link, asset, actual, fresh=fresh)
         judged.link = link
         return judged
 
-    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset) -> Judgement:
+    async def _compare(self, link: LinkRow, asset: Asset, actual: Asset, *, fresh: bool) -> Judgement:
         context = self.context
         draft, found, left, refused = await self._draft(asset, actual, link)
         if Operation.MEMBERS in context.target.capabilities:
@@ -406,23 +406,31 @@ class Verifier:
         actual, more = with_everybody(context, actual, draft, hidden=True), context.policy.extras != "ignore"
         found += [one for one in differing(context, draft, actual) if more or not one.extra]
         kept, able = kept_versions(asset, context.target.capabilities, context.policy), context.target.capabilities
-        fresh = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
-        files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *fresh)))
+        new = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
+        files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *new)))
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
         hidden = files.unread | ({RELATIONS} if hides(actual, RELATIONS) else set())
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden), changed_at=actual.changed_at)
         judged.left = left | ({VERSIONS} if files.left else frozenset())
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
-        if self.patience > 0 and not judged.unwritten and any(not one.extra for one in found):
+        differs = any(not one.extra for one in found)
+        if self.patience > 0 and not judged.unwritten and differs:
             judged.set_aside = refused or await has_conflict(context, link.source)
-            if not judged.set_aside:
-                return judged  # it will be compared again; no need to download its bytes now
+        if differs and self._is_compared_again(judged, fresh=fresh):
+            return judged  # no need to download its bytes now
         await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
         if context.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
         judged.outcome = _outcome(judged.found)
         return judged
+
+    def _is_compared_again(self, judged: Judgement, *, fresh: bool) -> bool:
+        """Whether an asset that differs is compared again: when the index has caught up, or as both services return
+        it now."""
+        if self.patience > 0 and not judged.set_aside:
+            return not judged.unwritten
+        return not fresh
 
     async def _compare_files(self, pairs: Sequence[FilePair], judged: Judgement) -> None:
         compared = [(pair, await self.files.compare(pair)) for pair in pairs]
