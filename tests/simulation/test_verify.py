@@ -19,9 +19,10 @@ from tests.support.jobs.accepted_exposure import ACCEPTED
 from tests.support.virtual.crashes import SEED
 from tests.support.virtual.fuse import Fuse
 from tests.support.virtual.moves import Move, Simulation
+from tests.support.virtual.source_edits import RENAMES
 from tests.support.virtual.state_location import ask
-from tests.support.virtual.target_edits import ATTACHMENTS, TAGS, tags
-from tests.support.virtual.two_tenants import TwoTenants, scene
+from tests.support.virtual.target_edits import ATTACHMENTS, EDITS, TAGS, member, tags
+from tests.support.virtual.two_tenants import REOPENS, TwoTenants, scene
 from tests.support.virtual.universe import LAGS, job_of
 
 KINDS = "e_profiles", "b_documents"
@@ -182,3 +183,18 @@ async def edited_now(job: TwoTenants) -> None:
     async with job.service() as service:
         await service.schema()
         await service.update(AssetId(job.target.assets[0]["id"]), Patch(tags_remove=frozenset({"sea"})))
+
+
+def test_a_name_that_others_gave_is_no_difference_where_the_target_keeps_its_own_value(tmp_path: Path) -> None:
+    swapped = next(edit for edit in EDITS["d_templates"] if edit.name == "term swapped")
+    with scene(tmp_path, "d_templates", [swapped], conflicts="target", exposure=REOPENS) as job:
+        job.edit()
+        job.edit_source({swapped.name: member("subject", drop=0)})
+        assert [row["take"] for row in job.run(full=True).conflicts] == ["target"]
+        _, rename_term = RENAMES["d_templates"]
+        rename_term(job.target.app.state, "City", "Stadt")
+        job.universe.do(job.settle())
+        verdict = job.verify()
+    found = [target for _, target, difference in verdict["differences"] if difference["path"].startswith("fields.")]
+    assert len(found) == len(job.target.assets) - 1
+    assert not job.edited.keys() & {*found}

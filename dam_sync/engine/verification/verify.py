@@ -449,7 +449,6 @@ class Verifier:
         marker = marker_value(self.context.source_account.tenant, asset.id)
         drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
         drafted, unfit = expected(self.context, asset, drafted, link)
-        draft, renamed = Renamed(self.context, asset, actual, self.terms).of(drafted)
         beside = names_beside(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [
             Difference(
@@ -461,12 +460,14 @@ class Verifier:
             for rejection in drafted.rejections
         ]
         if asset.file is None:  # without a file a name means nothing, and some services invent one
-            draft = replace(draft, filename="")
-        if draft.filename and link.filename in beside:
-            draft = replace(draft, filename=link.filename)
-        kept = kept_values(link, draft, asset.file)
-        found = [*unfit, *(one for one in renamed if one.path not in kept)]
-        return overlay(draft, kept), found, fixed_among(kept, self.context.target_schema), bool(unfit)
+            drafted = replace(drafted, draft=replace(drafted.draft, filename=""))
+        if drafted.draft.filename and link.filename in beside:
+            drafted = replace(drafted, draft=replace(drafted.draft, filename=link.filename))
+        kept = kept_values(link, drafted.draft, asset.file)  # a name that others gave is no change of the source
+        names = Renamed(self.context, asset, actual, self.terms)
+        draft, renamed = names.of(drafted, kept)
+        draft = names.named(overlay(draft, kept), kept)
+        return draft, [*unfit, *renamed], fixed_among(kept, self.context.target_schema), bool(unfit)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""

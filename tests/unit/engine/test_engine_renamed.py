@@ -71,5 +71,11 @@ def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(
     actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", placements=frozenset({held}))
     asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", placements=frozenset({origin}))
     drafted = Drafted(Draft(None, "a.jpg", placements=frozenset({wanted})))
-    draft, found = Renamed(context, asset, actual, {}).of(drafted)
+    names = Renamed(context, asset, actual, {})
+    draft, found = names.of(drafted)
     assert (draft.placements, [each.pattern for each in found]) == (frozenset({held}), [pattern])
+    kept = {"placements.section"}
+    assert names.of(drafted, kept) == (draft, [])
+    own = Draft(None, "a.jpg", placements=frozenset({Placement("section", ("Kept",), "t1")}))
+    assert names.named(own, kept).placements == frozenset({held})
+    assert names.named(own, ()) == own
