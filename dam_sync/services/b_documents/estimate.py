@@ -9,7 +9,7 @@ from dam_sync.model.asset import Draft, FileRef, Patch, Placement, Relation
 from dam_sync.model.limits import Limits
 from dam_sync.model.service import Calls
 from dam_sync.model.values import Term
-from dam_sync.model.writes import Attachment, Change, Membership, Renaming, TrashMove, VersionReturn
+from dam_sync.model.writes import Attachment, CarriedMemberships, Change, Membership, Renaming, TrashMove, VersionReturn
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.codec.fields import ServerSchema
 from dam_sync.services.b_documents.codec.forms import (
@@ -112,6 +112,8 @@ def calls_of(change: Change, size: int | None, known: Known) -> Counter[str]:
             return attach_calls(size or 0, known.limits)
         case Relation():
             return Counter({LINKED: 1, LINK: 1})
+        case CarriedMemberships():
+            return Counter()  # a document keeps its places
         case VersionReturn():
             return Counter({facts.GET_ID: 1, CHECK_IN: 1, RETURN: 1})
         case _:
