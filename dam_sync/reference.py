@@ -21,6 +21,7 @@ from dam_sync.mapping.transforms.registry import TRANSFORMS
 from dam_sync.model import errors
 from dam_sync.model.capabilities import Capabilities, Feature, MembershipWrite, Operation, Support
 from dam_sync.model.connector import Connector
+from dam_sync.model.costs import CostPart
 from dam_sync.model.exposure import COMMANDS, LIFTED_FOR, MEANINGS, ExposureRule, Purpose
 from dam_sync.model.limits import Limits
 from dam_sync.model.parking import (
@@ -95,8 +96,9 @@ ABILITIES = {
     Operation.PUBLIC_LINKS: "return public links that last",
     Operation.DOWNLOAD_LINK: "return links to files that others can open",
     Operation.SUBSCRIBE: "subscribe to webhooks",
-    Operation.ESTIMATE: "estimate its API calls",
 }
+
+COSTED = "estimate its API calls"
 
 LIMITS: Mapping[str, Callable[[Limits], object]] = {
     "API calls per second": lambda limits: limits.pace.per_second or _undocumented(limits.pace.careful),
@@ -152,6 +154,7 @@ def sections() -> dict[str, str]:
         "limits": _limits(kinds),
         "capability-methods": _methods(tuple(Operation)),
         "default-methods": _methods(_methods_with_defaults()),
+        "cost-parts": _table(("`CostPart`", "What is counted"), [(f"`{part.name}`", part.value) for part in CostPart]),
         "emulator-faults": _table(
             ("`do`", "What happens"), [(f"`{word}`", text) for word, text in fault_actions().items()]
         ),
@@ -308,6 +311,7 @@ def _operations(kinds: Sequence[Connector]) -> str:
         (text, *("yes" if operation in kind.capabilities else "" for kind in kinds))
         for operation, text in ABILITIES.items()
     ]
+    rows.append((COSTED, *("" if kind.capabilities.costs is None else "yes" for kind in kinds)))
     return _table(("It can", *(f"`{kind.name}`" for kind in kinds)), rows)
 
 

@@ -90,7 +90,6 @@ class Proven:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._proven: set[str] = set()
-        self._foretold: set[str] = set()
         self._failed: set[str] = set()  # replaceable ones, for which nobody waits again
         self._turns = KeyedLock()
         self._uses = KeyedLock()
@@ -100,11 +99,9 @@ class Proven:
         """Whether all of these forms are proven."""
         return self._proven.issuperset(forms)
 
-    def new(self, forms: Iterable[str]) -> set[str]:
-        """Forms not used yet; an estimate counts their check once."""
-        fresh = set(forms) - self._proven - self._foretold
-        self._foretold |= fresh
-        return fresh
+    def unproven(self, forms: Iterable[str]) -> set[str]:
+        """Those of these forms whose first use is still to be checked."""
+        return set(forms) - self._proven
 
     @asynccontextmanager
     async def first_use(self, form: str) -> AsyncIterator[None]:

@@ -20,6 +20,7 @@ from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.account import DROPPED
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.link import LinkRow
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
@@ -120,7 +121,7 @@ def _without_file(source: Service, asset: Asset) -> Outcome | None:
     """Why the source would not give the file of the asset, as far as that is known without a call."""
     try:
         if asset.file is not None:
-            source.estimate_open(asset.file)
+            Estimator(source).open(asset.file)
     except Rejected as error:
         return parked_for(error)
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from dam_sync.model.costs import Costs
 from dam_sync.model.limits import Limits
 
 
@@ -36,7 +37,6 @@ class Operation(StrEnum):
     PUBLIC_LINKS = "public_links"
     DOWNLOAD_LINK = "download_link"
     SUBSCRIBE = "subscribe"
-    ESTIMATE = "estimate"
 
 
 class Feature(StrEnum):
@@ -152,7 +152,8 @@ class Capabilities:
     moves: the kinds of containers that `rename_container` renames, and moves to another parent. batch: assets that the
     engine writes at once, so that their calls can be shared; each keeps its own journal and outcome. fetches: the
     target fetches the file of a new asset from a URL itself, which must stay reachable for this long; None if it does
-    not. links: who can open what `public_links` returns.
+    not. links: who can open what `public_links` returns. costs: the API calls of writes and of opening files, by their
+    parts; None if the service does not state them, so that plans leave its calls out.
     """
 
     operations: frozenset[Operation] = frozenset()
@@ -165,6 +166,7 @@ class Capabilities:
     batch: int = 1
     fetches: timedelta | None = None
     links: LinkAccess = LinkAccess()
+    costs: Costs | None = None
 
     @property
     def writers(self) -> int:

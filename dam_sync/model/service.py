@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Capabilities, Feature, Operation
+from dam_sync.model.costs import Amounts, PlanMemory
 from dam_sync.model.counts import Counts
 from dam_sync.model.error_origin import naming_service, naming_service_in_items
 from dam_sync.model.errors import NotFound, Unsupported
@@ -174,11 +174,6 @@ class Service(ABC):
         for services that answer only with that one; whoever calls compares it with that of the stream. Safe to
         repeat."""
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        """API calls of `open` from the first byte, for a plan; none if links come with listings. Raises Rejected where
-        the asset as read says that `open` will."""
-        return {}
-
     @abstractmethod
     async def close(self) -> None:
         """Closes the connections. Safe to repeat."""
@@ -317,7 +312,7 @@ class Service(ABC):
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         """`ensure_term` for several terms, none of which is an ancestor of another, in the same order. A service that
-        adds several in one call overrides this and `estimate_terms`."""
+        adds several in one call overrides this; its costs are those of a `TERM_LEVEL`."""
         return tuple([await self.ensure_term(vocabulary, term) for term in terms])
 
     def new_term(self, term: Term) -> Term:
@@ -434,29 +429,8 @@ class Service(ABC):
         Returns how many a killed process had left open. Safe to repeat; sends no call if nothing is left."""
         return 0
 
-    def estimate(self, change: Change, size: int | None = None) -> Calls:
-        """API calls of a write; called after `schema()`. `size`: bytes of the file, None without one."""
-        raise Unsupported("cannot estimate its calls")
-
-    def estimate_grown(self, file: FileRef, size: int = 0) -> Calls:
-        """API calls of the first `replace` of an asset, right after its `create`."""
-        return self.estimate(file, size)
-
-    def estimate_link(self, file: FileRef) -> Calls | None:
-        """API calls of `download_link`, for a plan; None if there will be no link to this file."""
-        return self.estimate_open(file)
-
-    def estimate_fetched(self, draft: Draft, size: int) -> Calls:
-        """API calls of a `create` whose file of `size` bytes the target fetches itself."""
-        return self.estimate(draft, size)
-
-    def estimate_saved(self, change: Change) -> Calls:
-        """API calls, of those of `estimate`, that a write of an asset saves if `fetch` read the asset just before."""
-        return {}
-
-    def estimate_terms(self, terms: Sequence[Term]) -> Calls:
-        """API calls of `ensure_terms` for missing terms."""
-        calls = Counter[str]()
-        for term in terms:
-            calls.update(self.estimate(term))
-        return calls
+    def amounts(self, change: Change, counted: Amounts, planned: PlanMemory) -> Amounts:
+        """How much a write, or the opening of a file, has here of each part that `Capabilities.costs` names. counted:
+        the parts that need no knowledge of the service, see `CostPart`; planned: what the plan counted before. Raises
+        Rejected for what will be refused before its first call. Called after `schema()`; sends no call."""
+        return counted

@@ -1,4 +1,4 @@
-"""Writes to a target that can be estimated before they are made."""
+"""Writes to a target, and the opening of files of a source, that can be estimated before they are made."""
 
 from __future__ import annotations
 
@@ -64,11 +64,20 @@ class Renaming:
     part: Term | Placement
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A file of a source that is to be read; link: by whoever gets a link to it."""
+
+    file: FileRef
+    link: bool = False
+
+
 _Returning: TypeAlias = TrashMove | VersionReturn | PartRemoval
 _Placing: TypeAlias = Placement | Membership | CarriedMemberships
-Change: TypeAlias = Draft | Patch | FileRef | Term | _Placing | Attachment | Relation | Renaming | _Returning
+Change: TypeAlias = Draft | Patch | FileRef | Term | _Placing | Attachment | Relation | Renaming | Opening | _Returning
 """A write to be estimated: a Draft is `create` with `size` bytes, a FileRef `replace`, a Patch `update`, a Term
 `ensure_term` of a missing term, a Placement `ensure_container` of one missing level, a Membership `place`,
 CarriedMemberships `carry_memberships`, an Attachment `attach` of `size` bytes, a Relation `relate`, a TrashMove
 `remove` or `restore`, a VersionReturn `restore_version`, a PartRemoval `detach` of a FileRef or `unrelate` of a
-Relation, a Renaming `rename_term` or `rename_container`."""
+Relation, a Renaming `rename_term` or `rename_container`. An Opening is no write, but `open`, or with `link`
+`download_link`."""

@@ -11,7 +11,7 @@ from dam_sync.model.service import Service
 LIMITS = ("parts", "reach", "largest_bytes", "single_bytes")
 
 
-MORE = ("types", "nested", "sweeps", "network", "checks", "fetches")
+MORE = ("types", "nested", "sweeps", "network", "checks", "fetches", "costs")
 
 
 def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
@@ -19,7 +19,7 @@ def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
 
     types: assets have named types. nested: containers of the kind `folder` have levels. sweeps: deltas list all.
     network, checks: it is called, and refuses what its schema does not have (both are added by the caller). fetches: it
-    fetches files from URLs.
+    fetches files from URLs. costs: it states its API calls.
     """
     able = service.capabilities
     found = {operation.value for operation in able.operations}
@@ -29,6 +29,7 @@ def abilities(service: Service, schema: Schema, folder: str) -> frozenset[str]:
     found |= {word("read", feature) for feature in Feature if able.reads(feature)}
     found |= {word("write", feature) for feature in Feature if able.writes(feature)}
     found |= {"fetches"} if able.fetches is not None else set()
+    found |= {"costs"} if able.costs is not None else set()
     found |= {"types"} if schema.types else set()
     found |= {"nested"} if schema.container_depth.get(folder, 2) > 1 else set()
     found |= {"sweeps"} if service.limits.enumerates_all else set()

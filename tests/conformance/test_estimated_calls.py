@@ -16,6 +16,7 @@ from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Rela
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.clock import SystemClock
 from dam_sync.model.errors import DamSyncError, Rejected, StopRequested
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import TRASH, Service
 from dam_sync.model.values import Term
@@ -37,7 +38,7 @@ from tests.support.services.connections import alike, body, entries
 from tests.support.state.memory_journal import MemoryJournal
 
 Fresh = Callable[..., Tenant]
-estimates = pytest.mark.needs(Operation.ESTIMATE)
+estimates = pytest.mark.needs("costs")
 creates = pytest.mark.needs(Operation.CREATE)
 
 
@@ -55,7 +56,7 @@ async def check(tenant: Tenant, told: Any, call: Callable[[], Awaitable[Any]], s
 
 async def create(tenant: Tenant, service: Service, draft: Draft, size: int) -> None:
     assert await places(tenant, service)  # as a run has read them before it plans
-    told = service.estimate(draft, size)
+    told = Estimator(service).write(draft, size)
     await check(tenant, told, lambda: made(tenant, service, draft, size), service)
 
 
@@ -77,9 +78,10 @@ def empty_may_be_refused(tenant: Tenant, size: int) -> Iterator[None]:
 async def test_a_draft_with_a_term_that_is_still_to_be_made_costs_something(service: Service) -> None:
     """A plan makes no terms; it foretells them, and the drafts that use them after them."""
     term = Term("Moor", path=("Moor",))
-    assert service.estimate(term)
+    estimator = Estimator(service)
+    assert estimator.write(term)
     draft = await plain_draft(service, fields={spell(service, "subject"): (replace(term, id="planned-1"),)})
-    assert service.estimate(draft, 700)
+    assert estimator.write(draft, 700)
 
 
 @estimates
@@ -124,7 +126,7 @@ async def test_an_update_costs_what_was_estimated(
     keys = single[:number] if clears or "values" in tenant.wired.quiet else KEYS[:number]
     values = await values_for(service, schema, keys, other=True)
     patch = Patch(fields=dict.fromkeys(values) if clears else values)
-    await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
+    await check(tenant, Estimator(service).write(patch), lambda: service.update(identity, patch))
 
 
 @estimates
@@ -144,7 +146,7 @@ async def test_a_mixed_update_costs_what_was_estimated(
         patch = replace(patch, rights=draft.rights)
     if "write:status" in can:
         patch = replace(patch, status=min(schema.statuses - {"published"}) if schema.statuses else "archived")
-    await check(tenant, service.estimate(patch), lambda: service.update(identity, patch))
+    await check(tenant, Estimator(service).write(patch), lambda: service.update(identity, patch))
 
 
 @estimates
@@ -155,9 +157,9 @@ async def test_a_version_costs_what_was_estimated(tenant: Tenant, service: Servi
     await service.end_shared()
     tenant.advance(90)
     name = tenant.truth()[identity]["filename"]
-    for estimate in (service.estimate_grown, service.estimate):
+    for estimate in (Estimator(service).first_version, Estimator(service).write):
         async with content(tenant, name, size, seed=estimate.__name__) as (given, _):
-            told, sent = estimate(FileRef("", name, size), size), given
+            told, sent = estimate(FileRef("", name, size)), given
             with empty_may_be_refused(tenant, size):
                 await check(tenant, told, lambda c=sent: service.replace(identity, c, MemoryJournal()), service)  # type: ignore[misc]
         tenant.advance(90)
@@ -169,7 +171,7 @@ async def test_a_term_costs_what_was_estimated(tenant: Tenant, service: Service,
     key = vocabulary_of(service, schema, "subject")
     assert [term async for term in service.terms(key)]
     for term in (Term("One"), Term("Two", labels={"en": "Two", "fr": "Deux"})):
-        told, given = service.estimate(term), term
+        told, given = Estimator(service).write(term), term
         await check(tenant, told, lambda t=given: service.ensure_term(key, t))  # type: ignore[misc]
 
 
@@ -180,7 +182,7 @@ async def test_a_container_costs_what_was_estimated(tenant: Tenant, service: Ser
     assert await places(tenant, service)
     parent, path = "", ("One", "Two", "Three")
     for depth in range(1, 2 if "nested" in tenant.absent else 4):
-        told = service.estimate(Placement(kind, path[:depth]))
+        told = Estimator(service).write(Placement(kind, path[:depth]))
         with tenant.costs() as spent:
             parent = (await service.ensure_container(kind, path[:depth], parent)).id
         assert spent == alike(told)
@@ -199,7 +201,7 @@ async def test_bulk_membership_costs_what_was_estimated(tenant: Tenant, service:
         await service.place(place, [], ids)
         for one in ids[:2]:  # what the first calls prove is read back: the second has a member that has to stay
             await service.place(place, [one], [])
-        told = service.estimate(Membership(place, ids[2:]))
+        told = Estimator(service).write(Membership(place, ids[2:]))
         await check(tenant, told, lambda p=place: service.place(p, ids[2:], []))  # type: ignore[misc]
 
 
@@ -209,7 +211,7 @@ async def test_an_attachment_costs_what_was_estimated(tenant: Tenant, service: S
     identity, _ = await made(tenant, service, await plain_draft(service))
     await service.end_shared()
     async with content(tenant, "paper.pdf", 500) as (given, _):
-        told = service.estimate(Attachment("paper.pdf"), 500)
+        told = Estimator(service).write(Attachment("paper.pdf"), 500)
         await check(tenant, told, lambda: service.attach(identity, given, MemoryJournal()), service)
 
 
@@ -218,7 +220,7 @@ async def test_an_attachment_costs_what_was_estimated(tenant: Tenant, service: S
 async def test_a_relation_costs_what_was_estimated(tenant: Tenant, service: Service) -> None:
     for target in (tenant.of_catalogue(4), tenant.of_catalogue(5)):
         relation = Relation(tenant.relation, target)
-        told = service.estimate(relation)
+        told = Estimator(service).write(relation)
         await check(tenant, told, lambda r=relation: service.relate(tenant.of_catalogue(1), r))  # type: ignore[misc]
 
 
@@ -231,7 +233,7 @@ async def test_removing_an_attachment_costs_what_was_estimated(tenant: Tenant, s
         await service.attach(identity, given, MemoryJournal())
     tenant.advance(30)
     file = FileRef("", "paper.pdf", 500)
-    told = service.estimate(PartRemoval(file))
+    told = Estimator(service).write(PartRemoval(file))
     await check(tenant, told, lambda: service.detach(identity, file, MemoryJournal()))
 
 
@@ -242,7 +244,7 @@ async def test_removing_a_relation_costs_what_was_estimated(tenant: Tenant, serv
     for relation in relations:
         await service.relate(tenant.of_catalogue(1), relation)
     for relation in relations:
-        told = service.estimate(PartRemoval(relation))
+        told = Estimator(service).write(PartRemoval(relation))
         await check(tenant, told, lambda r=relation: service.unrelate(tenant.of_catalogue(1), r))  # type: ignore[misc]
 
 
@@ -252,7 +254,7 @@ async def test_renaming_terms_costs_what_was_estimated(tenant: Tenant, service: 
     key = vocabulary_of(service, await service.schema(), "subject")
     known = {term.label: term async for term in service.terms(key)}
     for old, new in (("Sea", "Ocean"), ("Nature", "Wild")):
-        told = service.estimate(Renaming(known[old]))
+        told = Estimator(service).write(Renaming(known[old]))
         await check(tenant, told, lambda o=known[old], n=new: service.rename_term(key, o, Term(n)))  # type: ignore[misc]
     renamed = {term.label: term async for term in service.terms(key)}
     for old, new in (("Sea", "Ocean"), ("Nature", "Wild")):
@@ -265,7 +267,7 @@ async def test_renaming_containers_costs_what_was_estimated(tenant: Tenant, serv
     known = [place async for place in service.containers() if place.kind in service.capabilities.renames]
     for number, place in enumerate(known[-2:]):
         path = (*place.path[:-1], f"Renamed {number}")
-        told = service.estimate(Renaming(place))
+        told = Estimator(service).write(Renaming(place))
         await check(tenant, told, lambda o=place, n=path: service.rename_container(o, n))  # type: ignore[misc]
         await service.rename_container(replace(place, path=path), place.path)  # other tests look for it
 
@@ -276,7 +278,7 @@ async def test_an_estimate_sends_nothing(tenant: Tenant, service: Service) -> No
     drafts = [await full_draft(tenant, service), await plain_draft(service)]
     with tenant.costs() as spent:
         for draft in drafts:
-            assert service.estimate(draft, 1000)
+            assert Estimator(service).write(draft, 1000)
     assert not spent
 
 
@@ -486,7 +488,7 @@ def test_every_writing_operation_is_tried() -> None:
     reading = {Operation.FIND, Operation.MEMBERS, Operation.TERMS, Operation.CONTAINERS}
     reading |= {Operation.COUNTS, Operation.PUBLIC_LINKS, Operation.DOWNLOAD_LINK}
     elsewhere = {Operation.RESTORE, Operation.SUBSCRIBE}  # in tests of their own
-    assert set(WRITES) == set(Operation) - reading - elsewhere - {Operation.ESTIMATE}
+    assert set(WRITES) == set(Operation) - reading - elsewhere
 
 
 async def test_what_a_service_cannot_do_says_so(tenant: Tenant, service: Service) -> None:

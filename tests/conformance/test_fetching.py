@@ -14,6 +14,7 @@ import pytest
 from dam_sync.http.redaction import redact
 from dam_sync.model.asset import AssetId, Draft, FileLink, FileRef
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.transfer.linked import LinkedContent
@@ -76,7 +77,7 @@ async def test_what_a_link_will_cost_is_what_it_costs(fresh: Fresh) -> None:
     tenant = fresh()
     source = tenant.connect(read_only=True)
     file = await file_of(tenant, source)
-    estimated = source.estimate_link(file)
+    estimated = Estimator(source).link(file)
     with tenant.costs() as spent:
         await source.download_link(file, TWO_HOURS)
     assert spent.total() == sum((estimated or {}).values())
@@ -146,7 +147,7 @@ async def test_a_fetched_file_costs_what_was_estimated(fresh: Fresh) -> None:
     async with linked(tenant, first.filename, SIZE) as (given, _):
         await service.create(first, given, MemoryJournal())
     draft = await plain_draft(service)
-    estimated = service.estimate_fetched(draft, SIZE)
+    estimated = Estimator(service).fetched(draft)
     with tenant.costs() as spent:
         async with linked(tenant, draft.filename, SIZE) as (given, _):
             await service.create(draft, given, MemoryJournal())

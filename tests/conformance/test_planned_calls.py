@@ -18,6 +18,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Draft, FileRef, Patch, Placement, Relation, Rights
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.errors import Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Term
@@ -55,25 +56,24 @@ class Planner:
     """One plan."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._estimator = Estimator(service)
 
     def ask(self, how: str, *what: Any) -> Mapping[str, int] | None:
         match how:
             case "write":
-                return self._service.estimate(*what)
+                return self._estimator.write(*what)
             case "just read":
-                told = Counter(self._service.estimate(*what))
-                return +(told - Counter(self._service.estimate_saved(*what)))
+                return self._estimator.write(*what, just_read=True)
             case "fetched":
-                return self._service.estimate_fetched(*what)
+                return self._estimator.fetched(what[0])
             case "grown":
-                return self._service.estimate_grown(*what)
+                return self._estimator.first_version(what[0])
             case "terms":
-                return self._service.estimate_terms(*what)
+                return self._estimator.terms(*what)
             case "open":
-                return self._service.estimate_open(*what)
+                return self._estimator.open(*what)
             case _:
-                return self._service.estimate_link(*what)
+                return self._estimator.link(*what)
 
 
 @dataclass(frozen=True, slots=True)

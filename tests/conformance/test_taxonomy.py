@@ -12,6 +12,7 @@ import pytest
 from dam_sync.model.asset import AssetId, Placement
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.errors import Rejected, Unsupported
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term
@@ -360,7 +361,7 @@ async def test_many_assets_go_in_batches(fresh: Fresh) -> None:
     service = tenant.connect()
     container = await bulky(tenant, service)
     ids = list(tenant.truth())
-    told = Counter(service.estimate(Membership(container, tuple(ids))))
+    told = Counter(Estimator(service).write(Membership(container, tuple(ids))))
     with tenant.costs() as spent:
         await service.place(container, ids, [])
     assert spent.total() == told.total()
@@ -381,7 +382,7 @@ async def test_batches_are_as_large_as_the_limits_of_the_instance(fresh: Fresh) 
         await each.place(container, [], ids)
         await each.place(container, ids[:1], [])
         await each.place(container, ids[1:2], [])
-    one, three = (Counter(each.estimate(Membership(container, ids))).total() for each in (usual, service))
+    one, three = (Counter(Estimator(each).write(Membership(container, ids))).total() for each in (usual, service))
     with tenant.costs() as spent:
         await service.place(container, ids, [])
     assert (spent.total(), three - one) == (three, 2)

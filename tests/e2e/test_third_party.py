@@ -163,8 +163,10 @@ def job_for(folder: Path, source: str, target: str) -> Path:
 def test_a_connector_of_another_distribution_migrates_its_library(tmp_path: Path, installed: dict[str, str]) -> None:
     with gallery() as source, receiver_of(E, receiving()) as target:
         job = job_for(tmp_path, source, target.url)
+        plan = json.loads(dam_sync(installed, "plan", str(job), "--json", "--no-progress"))
         report = json.loads(dam_sync(installed, "run", str(job), "--json", "--no-progress"))
         assert (report["counts"]["created"], report["parked"]) == (len(PICTURES), [])
+        assert plan["source"]["calls"] == report["source"]["calls"], "what its table of costs says"
         found = {row["filename"]: row for row in living(target).values()}
         for item, data in PICTURES.values():
             row = found[item["file"]["name"]]

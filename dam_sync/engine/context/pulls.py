@@ -12,6 +12,7 @@ from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.model.asset import FileLink, FileRef, digest_of
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.errors import Denied, Rejected, Transient
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 
 log = structlog.get_logger(__name__)
@@ -81,7 +82,7 @@ class Pulls:
             return None
         identity = digest_of([version_key(file), file.size, dict(file.digests)])
         if self.dry:
-            return None if self.source.estimate_link(file) is None else FileLink(NO_LINK, identity)
+            return None if Estimator(self.source).link(file) is None else FileLink(NO_LINK, identity)
         try:
             url = await self.source.download_link(file, lasts)
         except (Rejected, Denied, Transient) as error:  # if it is not one of the link alone, the download says so too

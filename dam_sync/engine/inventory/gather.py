@@ -16,6 +16,7 @@ from dam_sync.model.asset import Asset, FileRef
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.counts import Counts
 from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, Rejected, StopRequested
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.inventory import (
     Amount,
     ContainerInventory,
@@ -105,7 +106,7 @@ class Inspection:
 
     def _opens(self, file: FileRef) -> bool:
         try:
-            self.service.estimate_open(file)
+            Estimator(self.service).open(file)
         except Rejected:
             return False
         return True

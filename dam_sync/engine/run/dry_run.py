@@ -12,8 +12,9 @@ from itertools import count
 from dam_sync.aio.lru import LruCache
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
-from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.errors import IntegrityError
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
 from dam_sync.model.library import Library
 from dam_sync.model.limits import CountedCalls, MeasuredPace
@@ -54,6 +55,7 @@ class DryTarget(Service):
         self._moment = moment
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
+        self._estimator = Estimator(target)
         self._just_read = LruCache[AssetId, bool](READ_KEPT)  # and not written since
         self.making = self.finishing = self.versions = self.grown = 0
         self._grown = LruCache[AssetId, bool](GROWN_KEPT)
@@ -176,17 +178,14 @@ class DryTarget(Service):
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
         """Nothing is sent."""
         if content is not None and content.link is not None:
-            self.began = self.began or self._moment()
-            size = content.size
-            self._count(lambda: self._target.estimate_fetched(draft, size))
+            self._count(lambda estimator: estimator.fetched(draft))
         else:
             self._estimate(draft, content.size if content else None)
         return AssetId(self._name())
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
         """Nothing is sent."""
-        self._estimate(patch)
-        self._save(asset, patch)
+        self._estimate(patch, just_read=self._take_read(asset))
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
@@ -195,11 +194,9 @@ class DryTarget(Service):
         if asset.startswith(INVENTED) and self._grown.get(asset) is None:
             self._grown.put(asset, True)
             self.grown += 1
-            self.began = self.began or self._moment()
-            self._count(lambda: self._target.estimate_grown(file, content.size))
+            self._count(lambda estimator: estimator.first_version(file))
         else:
-            self._estimate(file, content.size)
-        self._save(asset, file)
+            self._estimate(file, just_read=self._take_read(asset))
 
     async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
         """Nothing is sent."""
@@ -223,8 +220,7 @@ class DryTarget(Service):
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
         """Nothing is sent."""
-        self.began = self.began or self._moment()
-        self.making += self._count(lambda: self._target.estimate_terms(terms))
+        self.making += self._count(lambda estimator: estimator.terms(terms))
         return tuple(replace(self._target.new_term(term), id=self._name()) for term in terms)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
@@ -267,19 +263,17 @@ class DryTarget(Service):
         """Nothing is sent."""
         self.finishing += self._estimate(PartRemoval(relation))
 
-    def _estimate(self, change: Change, size: int | None = None) -> int:
-        """Add the calls that the write will cost."""
+    def _estimate(self, change: Change, size: int | None = None, *, just_read: bool = False) -> int:
+        """Add the calls that the write will take."""
+        return self._count(lambda estimator: estimator.write(change, size, just_read=just_read))
+
+    def _take_read(self, asset: AssetId) -> bool:
+        """Whether the asset was read and not written since: its first write may not read it again."""
+        return self._just_read.drop(asset) is not None
+
+    def _count(self, estimate: Callable[[Estimator], Calls]) -> int:
         self.began = self.began or self._moment()
-        return self._count(lambda: self._target.estimate(change, size))
-
-    def _save(self, asset: AssetId, change: Change) -> None:
-        """The first write of an asset that was just read may not read it again."""
-        if asset in self._just_read and Operation.ESTIMATE in self.capabilities:
-            self._just_read.drop(asset)
-            self.estimated = +(self.estimated - Counter(self._target.estimate_saved(change)))
-
-    def _count(self, estimate: Callable[[], Calls]) -> int:
-        calls = estimate() if Operation.ESTIMATE in self.capabilities else {}
+        calls = estimate(self._estimator)
         self.estimated.update(calls)
         return sum(calls.values())
 
@@ -319,6 +313,7 @@ class DryFiles:
     largest: of the largest; fetched: files that the target fetches itself, fetched_size: their bytes."""
 
     source: Service
+    estimator: Estimator = field(init=False)
     estimated: Counter[str] = field(default_factory=Counter)
     opened: int = 0
     size: int = 0
@@ -326,16 +321,19 @@ class DryFiles:
     fetched: int = 0
     fetched_size: int = 0
 
+    def __post_init__(self) -> None:
+        self.estimator = Estimator(self.source)
+
     @asynccontextmanager
     async def contents(self, file: FileRef, name: str, link: FileLink | None = None) -> AsyncIterator[Content]:
-        """See `Session.contents`. The calls for a link are those of `estimate_link`."""
+        """See `Session.contents`."""
         if link is not None:
-            self.estimated.update(self.source.estimate_link(file) or {})
+            self.estimated.update(self.estimator.link(file) or {})
             self.fetched += 1
             self.fetched_size += file.size or 0
             yield DryContent(name, file.size or 0, file.media_type, link=link)
             return
-        self.estimated.update(self.source.estimate_open(file))
+        self.estimated.update(self.estimator.open(file))
         self.opened += 1
         self.size += file.size or 0
         self.largest = max(self.largest, file.size or 0)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.costs import Cost, CostPart, Costs
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -177,7 +178,75 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.RENAMED_CONTAINERS: Support("folders", "folders"),
     Feature.MOVED_CONTAINERS: Support("folders", "", "no call moves a folder"),  # wire A 5.4
 }
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, renames=frozenset({"folder"}))
+# Parts whose costs only this service has
+MADE, MADE_IN_FOLDER = "a media that is created in no folder", "a media that is created in a folder"
+STAGING_SOUGHT, STAGING_MADE = "a search for the staging folder", "the staging folder"
+VALUE = "a value that is written alone"
+BULK, BULK_LANGUAGE = "values that are written together", "a language of these"
+STATUS = "a status that is written alone"
+IN_FOLDER, OUT_OF_FOLDER = "a folder that a media is added to", "a folder that a media is removed from"
+LABELLED, UNLABELLED = "a label that a media gets", "a label that a media loses"
+NEW_LINK_TYPE = "the first relation of a kind that no option names"
+TOP_FOLDER, SUBFOLDER = "a folder that is created at the top", "a folder that is created in another"
+TERM_TITLES = "a term with titles in several languages, or synonyms"
+# the first use in a run of a form that no document shows, by what is read back
+MEDIA_SEEN, VALUE_SEEN, SELECTION_SEEN, VERSIONS_SEEN = (
+    f"{what} read back" for what in ("a media", "a value", "a selection", "versions")
+)
+FOLDERS_SEEN, LABELS_SEEN, ATTACHMENTS_SEEN, RELATED_SEEN = (
+    f"{what} of a media read back" for what in ("the folders", "the labels", "the attachments", "the relations")
+)
+PLACE_IN_TREE_SEEN, TERM_SEEN, FOLDER_SEEN = (
+    f"{what} read back" for what in ("a term in its tree", "a term", "a folder")
+)
+
+_MEDIA, _TERM, _FOLDER_NODE = "/api/dam/medias/{mediaId}", "/api/dam/thesauruses/{id}", "/api/dam/folder-tree/{nodeId}"
+_SELECTIONS = "/api/dam/users/{userId}/selections"
+COSTS: Costs = (
+    Cost(CostPart.FILE, "POST /api/dam/files"),  # wire A 6.1, 6.2
+    Cost(CostPart.CHUNK, "PUT /api/dam/files/{fileId}"),
+    Cost(MADE, "POST /api/dam/medias"),  # wire A 6.3
+    Cost(MADE_IN_FOLDER, "POST /api/dam/folders/{folderId}/medias"),
+    Cost(STAGING_SOUGHT, "GET /api/dam/folder-tree"),  # wire A 6.12
+    Cost(STAGING_MADE, "POST /api/dam/folder-tree"),
+    Cost(VALUE, f"PUT {_MEDIA}/metadatas/{{metadataId}}"),  # wire A 6.4
+    Cost(BULK, f"POST {_SELECTIONS}"),  # wire A 6.5
+    Cost(BULK, f"POST {_SELECTIONS}/{{selectionId}}/medias"),
+    Cost(BULK_LANGUAGE, f"POST {_SELECTIONS}/{{selectionId}}/bulks"),
+    *(Cost(STATUS, f"{method} {_MEDIA}") for method in ("GET", "PUT")),  # wire A 6.6
+    Cost(IN_FOLDER, "POST /api/dam/folders/{folderId}/medias"),  # wire A 6.7
+    Cost(OUT_OF_FOLDER, "DELETE /api/dam/folders/{folderId}/medias/{mediaId}"),
+    Cost(LABELLED, f"POST {_MEDIA}/labels"),
+    Cost(UNLABELLED, f"DELETE {_MEDIA}/labels/{{labelId}}"),
+    Cost(NEW_LINK_TYPE, f"GET {_MEDIA}/media-links"),
+    Cost(CostPart.RELATION, f"POST {_MEDIA}/media-links/{{linkId}}/medias"),
+    Cost(CostPart.UNRELATED, f"DELETE {_MEDIA}/media-links/{{linkId}}/medias/{{linkedId}}"),
+    Cost(CostPart.VERSION, f"POST {_MEDIA}/file-versions"),  # wire A 6.8
+    Cost(CostPart.RESTORED_VERSION, f"PUT {_MEDIA}/file-versions/{{versionId}}"),
+    Cost(CostPart.ATTACHMENT, f"POST {_MEDIA}/attachments"),  # wire A 6.9: the file goes to the link in the response
+    *(Cost(CostPart.TRASHED, f"{method} {_MEDIA}") for method in ("GET", "DELETE")),  # wire A 6.11
+    Cost(CostPart.UNTRASHED, f"GET {_MEDIA}"),
+    Cost(CostPart.TERM, "GET /api/dam/thesaurus-tree/{id}"),  # wire A 5.3
+    Cost(CostPart.TERM, "POST /api/dam/thesaurus-tree/{id}/children"),
+    *(Cost(part, f"{method} {_TERM}") for part in (TERM_TITLES, CostPart.RENAMED_TERM) for method in ("GET", "PUT")),
+    *(Cost(TOP_FOLDER, f"{method} /api/dam/folder-tree") for method in ("GET", "POST")),  # wire A 5.4
+    Cost(SUBFOLDER, f"GET {_FOLDER_NODE}"),
+    Cost(SUBFOLDER, f"POST {_FOLDER_NODE}/children"),
+    Cost(CostPart.RENAMED_CONTAINER, f"GET {_FOLDER_NODE}"),
+    Cost(CostPart.RENAMED_CONTAINER, "PUT /api/dam/folders/{id}"),
+    Cost(MEDIA_SEEN, f"GET {_MEDIA}"),
+    Cost(VALUE_SEEN, f"GET {_MEDIA}/metadatas/{{metadataId}}"),
+    Cost(SELECTION_SEEN, f"GET {_SELECTIONS}/{{selectionId}}/medias"),
+    Cost(VERSIONS_SEEN, f"GET {_MEDIA}/file-versions", 2),  # before and after
+    Cost(FOLDERS_SEEN, f"GET {_MEDIA}/folders"),
+    Cost(LABELS_SEEN, f"GET {_MEDIA}/labels"),
+    Cost(ATTACHMENTS_SEEN, f"GET {_MEDIA}/attachments"),
+    Cost(RELATED_SEEN, f"GET {_MEDIA}/media-links/{{linkId}}/medias"),
+    Cost(PLACE_IN_TREE_SEEN, "GET /api/dam/thesaurus-tree/{id}"),
+    Cost(TERM_SEEN, f"GET {_TERM}"),
+    Cost(FOLDER_SEEN, f"GET {_FOLDER_NODE}"),
+)
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, costs=COSTS, renames=frozenset({"folder"}))
 
 LEAVES = (
     OrphanRetention("a temporary file that did not become a media, a selection", timedelta(hours=1), "A 6.2, 6.5"),

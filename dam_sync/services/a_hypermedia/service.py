@@ -17,11 +17,11 @@ from dam_sync.services.a_hypermedia.taxonomy import HypermediaTaxonomy
 class HypermediaService(
     HypermediaProbe,
     MediaCrawler,
+    HypermediaEstimate,
     MediaOpener,
     MediaCreator,
     MediaRelations,
     HypermediaTaxonomy,
-    HypermediaEstimate,
     HypermediaCounts,
 ):
     """One instance of service A."""

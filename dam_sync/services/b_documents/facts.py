@@ -8,6 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, MembershipWrite, Support
+from dam_sync.model.costs import Cost, CostPart, Costs
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -217,9 +218,65 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.RENAMED_CONTAINERS: Support("folders, collections", "folders, collections"),
     Feature.MOVED_CONTAINERS: Support("folders", "", "a moved folder inherits other rights, unseen by the guard"),
 }
+# Operations that only writes of one kind use
+TAG, GIVE, UNBLOCK, TRANSITION, CHECK_IN, RETURN, MOVE, FILL, LINKED, TRASH, UNTRASH = (
+    OPERATION + name
+    for name in (
+        *("Services.TagDocument", "Document.AddPermission", "Document.UnblockPermissionInheritance"),
+        *("Document.FollowLifecycleTransition", "Document.CreateVersion", "Document.RestoreVersion", "Document.Move"),
+        *("Document.AddToCollection", "Document.GetLinkedDocuments", "Document.Trash", "Document.Untrash"),
+    )
+)
+
+# Parts whose costs only this service has
+BATCH_USED = "an upload batch, which small files share"
+LATE_VALUES = "a new document with properties that a create does not keep"
+VALUES = "an update with properties, tags, dates or a status in a property"
+TAGGED = "a new document with tags that are no property"
+GIVEN = "groups that get permissions, or everybody who loses them"
+UNBLOCKED = "a document that inherits permissions again"
+MOVED = "a document that gets another folder"
+FOLLOWED = "a transition of the life cycle"
+FOLDER_MADE = "a folder that the first document needs"
+FOLDER_SEEN = "the closed folder, which is there already"
+SERVED = "a large file that is opened"
+
+COSTS: Costs = (
+    *(Cost(BATCH_USED, call) for call in (NEW_BATCH, DROP_BATCH)),  # wire B 6.2
+    *(Cost(part, UPLOAD) for part in (CostPart.WHOLE, CostPart.CHUNK)),
+    Cost(CostPart.CHUNKED, UPLOADED),  # looked at before it is used
+    Cost(CostPart.CREATE, POST_ID),  # wire B 6.3
+    Cost(LATE_VALUES, PUT_ID),
+    Cost(TAGGED, TAG),  # wire B 6.5, as the next ones
+    Cost(GIVEN, GIVE),
+    Cost(UNBLOCKED, UNBLOCK),
+    Cost(MOVED, MOVE),
+    Cost(FOLLOWED, TRANSITION),
+    Cost(FOLDER_MADE, POST_ID),
+    Cost(FOLDER_SEEN, GET_ID),  # whether others may read it
+    Cost(CostPart.UPDATE, GET_ID, unread=True),
+    Cost(VALUES, PUT_ID),
+    Cost(CostPart.VERSION, GET_ID, unread=True),  # wire B 6.7
+    Cost(CostPart.VERSION, CHECK_IN),
+    Cost(CostPart.VERSION, PUT_ID),
+    *(Cost(CostPart.RESTORED_VERSION, call) for call in (GET_ID, CHECK_IN, RETURN)),
+    *(Cost(CostPart.ATTACHMENT, call) for call in (EXECUTE, GET_ID)),  # wire B 6.2
+    *(Cost(CostPart.RELATION, call) for call in (LINKED, ADD_RELATION)),  # wire B 6.5
+    *(Cost(CostPart.TRASHED, call) for call in (GET_ID, TRASH)),  # wire B 6.5
+    *(Cost(CostPart.UNTRASHED, call) for call in (GET_ID, UNTRASH)),
+    Cost(CostPart.TERM, ADD_ENTRY),  # wire B 5.2
+    *(Cost(CostPart.RENAMED_TERM, call) for call in (DIRECTORY, PUT_ENTRY)),
+    Cost(CostPart.CONTAINER, POST_ID),  # wire B 5.3
+    Cost(CostPart.RENAMED_CONTAINER, PUT_ID),
+    Cost(CostPart.MEMBERS, FILL, kind="collection"),  # wire B 6.5
+    Cost(CostPart.MEMBERS, MOVE, kind="folder"),
+    Cost(CostPart.OPENED, BLOB),  # wire B 3: each file is a call
+    Cost(SERVED, SERVLET),  # wire B 4
+)
 CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
+    costs=COSTS,
     memberships={"folder": MembershipWrite.WITH_ASSET},
     renames=frozenset({"folder", "collection"}),
     links=LinkAccess(login=True),  # wire B 1.1, 3: the servlet asks for a login, and the server decides who may read

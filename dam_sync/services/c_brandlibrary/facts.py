@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, MembershipWrite, Support
+from dam_sync.model.costs import Cost, CostPart, Costs
 from dam_sync.model.errors import ContractBroken, Denied, NotFound, TooLarge, Unsupported
 from dam_sync.model.limits import MIB, MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 
@@ -208,9 +209,59 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.RENAMED_CONTAINERS: Support("yes", "collections; no call changes a section"),  # wire C 5.2
     Feature.MOVED_CONTAINERS: Support("labels", "", "sections and collections have no levels"),
 }
+# Parts whose costs only this service has
+CREATE_CALL, CREATE_CALL_IN = "a create, for up to 100 assets", "the same, in a collection"
+SHARED_SEEN = "the first create for several assets"
+VALUE_CALL = "values of one field, up to 100"
+PUT = "an asset whose texts or dates are written after its create"
+CREATED_SEEN = "assets that are created at the same time, or one with dates"
+NEW_MARKER = "the key of the marker, where the library has none"
+CONTAINERS_UNREAD = "containers that were not read yet"
+NEW_SECTION = "the section for assets without one"
+READ = "an update that has to know what is there"
+ATTRIBUTES = "a call with attributes of an asset"
+VALUE_SET, VALUE_CLEARED = "a value that is written", "a field that is emptied"
+PROOF = "the first use in a run of a form that is not known to work"
+OLD_VERSION = "a version of an asset that was complete before"
+GROWN_SEEN = "versions of assets that are created at the same time"
+
+COSTS: Costs = (
+    Cost(CostPart.FILE, UPLOAD_REQUEST),  # wire C 6.1
+    Cost(CREATE_CALL, ADD_TO_LIBRARY),  # wire C 6.3
+    Cost(CREATE_CALL_IN, ADD_TO_COLLECTION),
+    Cost(SHARED_SEEN, SECTION_ASSETS),  # assumption 21
+    Cost(CREATED_SEEN, ASSET),
+    Cost(CostPart.FETCHED, ASSET),  # wire C 6.3: it is there at the second look, if not later
+    Cost(VALUE_CALL, ADD_VALUES),  # wire C 6.7
+    Cost(CostPart.TAGS_ADDED, ADD_TAGS),  # wire C 6.6
+    *(Cost(CostPart.TAGS_REMOVED, call) for call in (ASSET_TAGS, DELETE_TAGS)),
+    Cost(NEW_MARKER, KEYS, 2),  # wire C 5.2: before and after
+    Cost(NEW_MARKER, ADD_KEY),
+    *(Cost(CONTAINERS_UNREAD, call) for call in (SECTIONS, COLLECTIONS, LABELS)),
+    Cost(NEW_SECTION, ADD_SECTION),
+    Cost(READ, ASSET, unread=True),
+    Cost(PROOF, ASSET),
+    *(Cost(part, PUT_ASSET) for part in (PUT, ATTRIBUTES)),  # wire C 6.4
+    Cost(VALUE_SET, PUT_VALUE),  # wire C 6.7
+    Cost(VALUE_CLEARED, DELETE_VALUE),
+    *(Cost(part, PUT_ATTACHMENT) for part in (CostPart.VERSION, CostPart.FILENAME)),  # wire C 6.5
+    Cost(CostPart.VERSION, ATTACHMENT),  # whether the version is there
+    Cost(OLD_VERSION, ASSET, unread=True),  # which attachment is its file
+    Cost(OLD_VERSION, ATTACHMENT),
+    Cost(GROWN_SEEN, ASSET),
+    Cost(CostPart.ATTACHMENT, ASSET, 2),  # before and after
+    Cost(CostPart.ATTACHMENT, PUT_ASSET),
+    *(Cost(CostPart.TERM, call) for call in (KEYS, PUT_KEY)),  # wire C 5.2
+    Cost(CostPart.CONTAINER, ADD_SECTION, kind="section"),
+    Cost(CostPart.CONTAINER, ADD_COLLECTION, kind="collection"),
+    Cost(CostPart.CONTAINER, ADD_LABEL, kind="label"),
+    Cost(CostPart.RENAMED_CONTAINER, PUT_COLLECTION, kind="collection"),
+    Cost(CostPart.TRASHED, DELETE_ASSET),  # wire C 6.4
+)
 CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
+    costs=COSTS,
     renames=frozenset({"collection"}),
     batch=MADE_AT_ONCE,
     fetches=FETCH_LIFE,

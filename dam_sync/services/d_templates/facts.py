@@ -8,6 +8,7 @@ from datetime import timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.costs import Cost, CostPart, Costs
 from dam_sync.model.errors import Conflict, ContractBroken, InvalidValue, NotFound, SessionGone, TooLarge
 from dam_sync.model.limits import MOST_LEARNED, Lifetimes, Limits, OrphanRetention, Pace, PartBounds, SmallFile
 
@@ -103,6 +104,7 @@ EVENTS = frozenset(  # wire D 9.3: those that name an asset that changed
         *(f"relationship.{verb}" for verb in ("created", "updated", "deleted")),
     }
 )
+VALUE_ADDED = (ADD_TERMS, APPLY, VOCABULARY)  # assumption 15, wire D 5.3: applied, and read back
 OF_ONE_COLLECTION = frozenset({COLLECTION, FILL, FILL_WHOLE})
 
 KINDS_OF_LINK = ("child", "derivative", "placed_graphic")  # wire D 3.4
@@ -180,9 +182,43 @@ FEATURES: Mapping[Feature, Support] = dict.fromkeys(Feature, Support()) | {
     Feature.RENAMED_CONTAINERS: YES,
     Feature.MOVED_CONTAINERS: Support(why="collections have no levels"),
 }
+# Parts whose costs only this service has
+COMPLETED = "a file whose upload is completed"
+NEW_TAGS = "an asset with tags that the dropdown does not have yet"
+CHANGED = "an update of attributes or security templates"
+UPDATE_SEEN = "a read around an update"
+FILLED, FILLED_WHOLE = "a change of members of a collection", "a collection of which the whole list is written"
+COLLECTION_SEEN = "a read of a collection around a change of its members"
+UNKNOWN_ASSET = "an asset whose versions are not known"
+DELETED = "a version that goes to the recycle bin"
+CHUNK_EXPOSED = "the first file of those whose links come together"
+
+COSTS: Costs = (
+    *(Cost(part, CREATE) for part in (CostPart.CREATE, CostPart.VERSION)),  # wire D 6.1
+    Cost(COMPLETED, COMPLETE),  # wire D 6.3
+    Cost(COMPLETED, ASSET),  # wire D 6.9: whether the file is processed
+    Cost(CostPart.VERSION, VERSIONS, unread=True),  # wire D 6.6
+    *(Cost(part, call) for part in (NEW_TAGS, CostPart.TERM_LEVEL, CostPart.RENAMED_TERM) for call in VALUE_ADDED),
+    Cost(CHANGED, UPDATE),  # wire D 6.5
+    Cost(UPDATE_SEEN, ASSET),
+    Cost(CostPart.CONTAINER, ADD_COLLECTION),  # wire D 6.8, as the next ones
+    Cost(CostPart.RENAMED_CONTAINER, COLLECTION, 2),
+    Cost(FILLED, FILL),
+    Cost(FILLED_WHOLE, FILL_WHOLE),
+    *(Cost(part, COLLECTION) for part in (COLLECTION_SEEN, CostPart.CARRIED)),
+    Cost(UNKNOWN_ASSET, VERSIONS),  # wire D 11.1: collections and relations name versions
+    Cost(CostPart.RELATION, RELATE),  # wire D 6.7
+    Cost(CostPart.UNRELATED, VERSIONS, 2),  # of both assets
+    *(Cost(CostPart.UNRELATED, call) for call in (LINKS, UNRELATE)),
+    *(Cost(part, VERSIONS, 2) for part in (CostPart.TRASHED, CostPart.UNTRASHED)),  # before and after
+    Cost(DELETED, DELETE),  # assumption 20: one after the other
+    Cost(CostPart.OPENED, CONTENT),  # wire D 4
+    Cost(CHUNK_EXPOSED, EXPOSE),  # wire D 3.6
+)
 CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
+    costs=COSTS,
     members_by_asset=True,  # wire D 2.6: a page of collections has the files of each
     renames=frozenset({"collection"}),
 )

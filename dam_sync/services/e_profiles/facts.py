@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from dam_sync.http.error_rules import ErrorRule
 from dam_sync.model.assumptions import AssumedWrite, Assumption
 from dam_sync.model.capabilities import YES, Capabilities, Feature, LinkAccess, Support
+from dam_sync.model.costs import Cost, CostPart, Costs
 from dam_sync.model.errors import (
     Conflict,
     ContractBroken,
@@ -252,9 +253,43 @@ FEATURES: Mapping[Feature, Support] = {
     Feature.RENAMED_CONTAINERS: Support("yes", "categories; no call renames a collection"),  # wire E 5.4, 5.5
     Feature.MOVED_CONTAINERS: Support("categories", "categories"),
 }
+# Parts whose costs only this service has
+SECURITY = "an asset whose security is written"
+MERGED_SECURITY = "an update of some of it"
+PROOF = "the first use in a run of a form that no document shows"
+TERM_PROOF = "the first term that is renamed"
+
+COSTS: Costs = (
+    *(Cost(part, UPLOAD) for part in (CostPart.CREATE, CostPart.VERSION)),  # wire E 6.2
+    Cost(CostPart.CHUNKED, CHUNK_START),  # wire E 6.3
+    Cost(CostPart.CHUNK, CHUNK_PUT),
+    Cost(CostPart.CHUNKED, CHUNK_COMPLETE),
+    Cost(CostPart.CREATE, ASSET),  # wire E 13: whether it became a version of another asset
+    Cost(CostPart.FETCHED, ASSET),  # spec 002, Upload: whether the file is there, which comes at once
+    Cost(CostPart.VERSION, ASSET, unread=True),  # wire E 6.7: what it is before
+    Cost(CostPart.VERSION, ASSET),  # wire E 6.2: whether the version is there
+    Cost(CostPart.FIELDS, PUT_METADATA),  # wire E 6.4
+    Cost(MERGED_SECURITY, GET_SECURITY),  # wire E 6.5: the whole is written
+    Cost(SECURITY, PUT_SECURITY),
+    Cost(CostPart.TAGS_ADDED, ADD_TAGS),  # wire E 6.6
+    Cost(CostPart.TAGS_REMOVED, REMOVE_TAGS),
+    Cost(CostPart.FILENAME, PUT_FILENAME),
+    Cost(PROOF, ASSET),  # read back
+    Cost(CostPart.TRASHED, TRASH),
+    Cost(CostPart.TERM, ADD_TERM),  # wire E 5.3
+    Cost(CostPart.RENAMED_TERM, PUT_TERM),
+    Cost(CostPart.RENAMED_TERM, GET_VOCABULARY),
+    *(Cost(TERM_PROOF, call) for call in (SEARCH, ASSET)),  # an asset that has the value is read back
+    Cost(CostPart.CONTAINER, ADD_CATEGORY, kind="category"),  # wire E 5.4
+    Cost(CostPart.CONTAINER, ADD_COLLECTION, kind="collection"),
+    Cost(CostPart.RENAMED_CONTAINER, PUT_CATEGORY),
+    Cost(CostPart.MEMBERS, FILL_CATEGORY, kind="category"),
+    Cost(CostPart.MEMBERS, FILL_COLLECTION, kind="collection"),
+)
 CAPABILITIES = Capabilities(
     features=FEATURES,
     limits=LIMITS,
+    costs=COSTS,
     renames=frozenset({"category"}),
     moves=frozenset({"category"}),
     fetches=FETCH_LIFE,

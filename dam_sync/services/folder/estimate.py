@@ -1,7 +1,14 @@
-"""What a write costs: no API calls, for there is no API."""
+"""What a write, or the opening of a file, has of parts that cost calls: nothing, for there is no API."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dam_sync.model.costs import Amounts
+from dam_sync.model.writes import Change, Opening
+from dam_sync.services.folder.source import Reader
 
-NO_CALLS: Mapping[str, int] = {}
+
+def amounts_of(change: Change, counted: Amounts, reader: Reader) -> Amounts:
+    """Raises NotFound for a file that does not exist."""
+    if isinstance(change, Opening):
+        reader.expect(change.file)
+    return counted

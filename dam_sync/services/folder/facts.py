@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from dam_sync.model.capabilities import YES, Capabilities, Feature, Support
+from dam_sync.model.costs import Costs
 from dam_sync.model.limits import Limits, OrphanRetention, Pace, SmallFile
 
 NAME = "folder"
@@ -28,7 +29,8 @@ LESS = {
     Feature.MOVED_CONTAINERS: Support("if the catalogue gives them ids", "", _NAMED),
 }
 FEATURES: Mapping[Feature, Support] = {feature: LESS.get(feature, YES) for feature in Feature}
-CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS)
+COSTS: Costs = ()  # files are no API calls
+CAPABILITIES = Capabilities(features=FEATURES, limits=LIMITS, costs=COSTS)
 KEPT = timedelta(days=1)
 LEAVES = (OrphanRetention("a half-written file in `.dam-sync/tmp`", KEPT, "Folder: removed by a later run"),)
 CONTAINERS = frozenset({"folder", "category", "collection", "section", "label"})

@@ -12,6 +12,7 @@ from dam_sync.aio.threads import run_sync
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
 from dam_sync.model.connector import Context
+from dam_sync.model.costs import Amounts, PlanMemory
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied
 from dam_sync.model.exposure_options import ExposureOptions
 from dam_sync.model.library import Library
@@ -38,7 +39,7 @@ from dam_sync.services.folder.api.disk import (
 )
 from dam_sync.services.folder.api.place import library_at
 from dam_sync.services.folder.api.walk import FileTree, Odd
-from dam_sync.services.folder.estimate import NO_CALLS
+from dam_sync.services.folder.estimate import amounts_of
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.source import Reader
 from dam_sync.services.folder.target import Writer
@@ -84,7 +85,7 @@ class FolderService(Service):
     @property
     def calls(self) -> Calls:
         """None: there is no API."""
-        return NO_CALLS
+        return {}
 
     async def probe(self) -> Account:
         """The folder is there and can be read. Raises ConfigError, Denied."""
@@ -157,11 +158,6 @@ class FolderService(Service):
 
     async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         return await self._reader.open(file, offset)
-
-    def estimate_open(self, file: FileRef) -> Calls:
-        """No calls. Raises NotFound for a file that does not exist."""
-        self._reader.expect(file)
-        return NO_CALLS
 
     async def fetch(self, asset: AssetId) -> Asset:
         return await self._reader.fetch(asset)
@@ -268,9 +264,9 @@ class FolderService(Service):
         """Remove half-written files that are older than a day. See `Service.sweep`."""
         return await run_sync(self._writer.sweep)
 
-    def estimate(self, change: Change, size: int | None = None) -> Calls:
-        """No calls."""
-        return NO_CALLS
+    def amounts(self, change: Change, counted: Amounts, planned: PlanMemory) -> Amounts:
+        """Of nothing that takes a call. Raises NotFound for a file that does not exist."""
+        return amounts_of(change, counted, self._reader)
 
 
 def _refused_as_target(root: Path, system: FileSystem) -> DamSyncError | None:

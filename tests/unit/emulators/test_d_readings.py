@@ -12,6 +12,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch, Relation, Rights
 from dam_sync.model.errors import ConfigError, Conflict, InvalidValue, NotFound
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json
 from tests.conformance.catalogue import SCHEMA, asset, library
@@ -129,7 +130,7 @@ async def test_small_files_are_sent_with_their_size_where_the_job_says_so(start:
     tenant = start(variant=reading)
     service = tenant.connect(options={"small_uploads": "session"})
     await service.schema()
-    told = service.estimate(draft("one"), 700)
+    told = Estimator(service).write(draft("one"), 700)
     with tenant.costs() as spent:
         first, digest = await made(tenant, service, "one")
     if not reading:
@@ -164,7 +165,7 @@ async def test_options_name_what_the_service_cannot_store(start: Start, reading:
     assert not set(NAMED.values()) & schema.fields.keys()
     rights = Rights(datetime(2027, 1, 1, 8, tzinfo=UTC), datetime(2028, 1, 1, 8, tzinfo=UTC), frozenset({"staff"}))
     tags = frozenset({"sea", "new one"})
-    told = service.estimate(draft("x", rights=rights, tags=tags, status="archived"), 700)
+    told = Estimator(service).write(draft("x", rights=rights, tags=tags, status="archived"), 700)
     before = dict(service.calls)
     identity, _ = await made(tenant, service, "x", rights=rights, tags=tags, status="archived")
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}

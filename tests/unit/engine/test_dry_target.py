@@ -6,10 +6,11 @@ import tracemalloc
 
 from dam_sync.engine.run.dry_run import READ_KEPT, DryTarget
 from dam_sync.model.asset import AssetId, Marker, Patch
+from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.costs import Cost, CostPart
 from dam_sync.model.journal import note_fact
 from dam_sync.model.ports import Journal
-from dam_sync.model.service import Calls, Service
-from dam_sync.model.writes import Change
+from dam_sync.model.service import Service
 from tests.support.measuring.printed_table import MB
 from tests.support.services.empty_service import EmptyService
 from tests.support.state.memory_journal import MemoryJournal
@@ -20,11 +21,7 @@ PATCH = Patch(filename="other.jpg")
 class Known(EmptyService):
     """A target whose update reads the asset first, unless it was just read."""
 
-    def estimate(self, change: Change, size: int | None = None) -> Calls:
-        return {"read": 1, "write": 1}
-
-    def estimate_saved(self, change: Change) -> Calls:
-        return {"read": 1}
+    declared = Capabilities(costs=(Cost(CostPart.UPDATE, "read", unread=True), Cost(CostPart.UPDATE, "write")))
 
 
 def dry_target() -> DryTarget:
@@ -33,14 +30,8 @@ def dry_target() -> DryTarget:
 
 NOT_CALLED_IN_PLANS = {
     *{"keyed_endpoints", "subscribe", "unsubscribe", "send_test", "hint_of", "hinted"},  # of the source alone
-    *{"estimate_open", "estimate_link", "download_link", "in_trash"},  # as well
-    *{
-        "estimate",
-        "estimate_grown",
-        "estimate_fetched",
-        "estimate_saved",
-        "estimate_terms",
-    },  # of the target
+    *{"download_link", "in_trash"},  # as well
+    "amounts",  # of the target
     *{"remove_capabilities", "limits"},  # of the class; `capabilities` is passed on
     *{"counts", "new_term", "end_shared", "sweep"},
     "unknown_languages",  # asked by `check` alone

@@ -11,8 +11,10 @@ import pytest
 from dam_sync.engine.context.pulls import MOST_IN_VAIN, PULL, Fetched, Pulls
 from dam_sync.model.asset import FileRef
 from dam_sync.model.capabilities import Capabilities, Operation
+from dam_sync.model.costs import Amounts, PlanMemory
 from dam_sync.model.errors import DamSyncError, NotFound, Rejected, SafetyStop, Transient
 from dam_sync.model.limits import Limits
+from dam_sync.model.writes import Change
 
 FILE = FileRef("1", "a.jpg", 3)
 LASTS = timedelta(hours=2)
@@ -22,9 +24,9 @@ URL = "https://files.example/a?Signature=s3cret"
 class Source:
     """Gives this link, or raises."""
 
-    def __init__(self, link: str | DamSyncError = URL, *, offers: bool = True, estimate: Any = ()) -> None:
+    def __init__(self, link: str | DamSyncError = URL, *, offers: bool = True, lends: bool = True) -> None:
         self.capabilities = Capabilities(frozenset({Operation.DOWNLOAD_LINK} if offers else ()))
-        self._link, self._estimate = link, estimate
+        self._link, self._lends = link, lends
         self.asked: list[timedelta] = []
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
@@ -33,8 +35,10 @@ class Source:
             raise self._link
         return self._link
 
-    def estimate_link(self, file: FileRef) -> Any:
-        return self._estimate
+    def amounts(self, change: Change, counted: Amounts, planned: PlanMemory) -> Amounts:
+        if not self._lends:
+            raise NotFound("there is no link to this file")
+        return counted
 
 
 def pulls(
@@ -63,7 +67,7 @@ async def test_a_link_is_asked_to_last_as_long_as_the_target_needs() -> None:
         (pulls(), FileRef("1", "a.jpg")),
         (pulls(), FileRef("1", "a.jpg", 0)),
         (pulls(), FileRef("1", "a.jpg", 11)),
-        (pulls(Source(estimate=None), dry=True), FILE),
+        (pulls(Source(lends=False), dry=True), FILE),
     ],
     ids=["policy", "target", "source", "no-link", "no-size", "empty", "too-large", "planned"],
 )

@@ -11,6 +11,7 @@ from dam_sync.engine.inventory.gather import Inspection
 from dam_sync.engine.inventory.reading import Sampling
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Loss, Placement, Revision
 from dam_sync.model.capabilities import Operation
+from dam_sync.model.costs import Amounts, PlanMemory
 from dam_sync.model.counts import Counts
 from dam_sync.model.errors import (
     DamSyncError,
@@ -31,6 +32,7 @@ from dam_sync.model.schema import AssetType, Field, FieldKind, Schema, Vocabular
 from dam_sync.model.service import TRASH, Batch, Calls, Cursor, Service, Shard, Window
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Term, Value
+from dam_sync.model.writes import Change, Opening
 
 NATURE, SEA, CITY = Term("Nature", "1"), Term("Sea", "2", ("Nature", "Sea"), "1"), Term("City", "3")
 FIELDS = {
@@ -142,10 +144,10 @@ async def test_what_cannot_be_seen_is_listed() -> None:
 class Locked(Shelf):
     """The file `f` is not there, and `g` is withheld."""
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        if file.id in ("f", "g"):
+    def amounts(self, change: Change, counted: Amounts, planned: PlanMemory) -> Amounts:
+        if isinstance(change, Opening) and change.file.id in ("f", "g"):
             raise NotFound("there is no such file")
-        return {}
+        return counted
 
 
 @pytest.mark.parametrize(("role", "missing", "unsized"), [("source", 2, 1), ("target", None, 2)])

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Draft, Patch
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Json
 from tests.support.services.connected_a import Open, Tenant, asset, draft_for, serving
 from tests.support.services.connections import EVERYTHING, Bytes, alike
@@ -75,20 +76,20 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(opened: Open,
     before = seen(tenant)
     more = {"rating": 3, "cleared": True, "keywords": ("sea",), "legend": "Light"}
     draft = replace(await draft_for(service, **more), closed=True)
-    told = service.estimate(draft, 90)
+    told = Estimator(service).write(draft, 90)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("m.jpg", b"m" * 90), MemoryJournal())
     assert alike(spent) == alike(told)
     assert seen(tenant) == before
     assert (await service.fetch(made)).status == "draft"
     opening = Patch(fields={"rating": 4}, status="published", closed=False)
-    told = service.estimate(opening)
+    told = Estimator(service).write(opening)
     with tenant.costs() as spent:
         await service.update(made, opening)
     assert alike(spent) == alike(told)
     assert made in seen(tenant)["now"]
     closing = Patch(fields={"rating": 5}, status="published", closed=True)
-    told = service.estimate(closing)
+    told = Estimator(service).write(closing)
     with tenant.costs() as spent:
         await service.update(made, closing)
     assert alike(spent) == alike(told)

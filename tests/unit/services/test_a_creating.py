@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, Marker, Patch
 from dam_sync.model.errors import DamSyncError, InvalidValue, SessionGone, StopRequested, TooLarge, Transient
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import GeoPoint, Json, Localized, Value
 from tests.support.services.connected_a import Open, asset, draft_for, serving
 from tests.support.services.connections import Bytes, alike
@@ -43,7 +44,7 @@ async def test_create_writes_everything_at_the_estimated_cost(opened: Open) -> N
         spot=GeoPoint(48.382, -4.495, "Brest, France"),
         point_of_interest="65.85,34.93",
     )
-    told = service.estimate(draft, 5000)
+    told = Estimator(service).write(draft, 5000)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("new.jpg", b"x" * 5000), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -65,7 +66,7 @@ async def test_few_fields_are_written_one_by_one_at_the_estimated_cost(opened: O
     service = tenant.connect()
     base = await draft_for(service)
     draft = Draft(base.marker, "a.jpg", "Photo", status, base.fields)
-    told = service.estimate(draft, 10)
+    told = Estimator(service).write(draft, 10)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("a.jpg", b"x" * 10), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -88,7 +89,7 @@ async def test_a_title_in_some_languages_is_the_only_one_at_the_estimated_cost(o
     service = tenant.connect()
     for number in range(2):
         draft = await draft_for(service, f"m-{number}", title=Localized({"fr": "Nouveau"}))
-        told = service.estimate(draft, 10)
+        told = Estimator(service).write(draft, 10)
         with tenant.costs() as spent:
             made = await service.create(draft, Bytes(f"{number}.jpg", b"x" * 10), MemoryJournal())
         assert named or alike(spent) == alike(told)
@@ -320,7 +321,7 @@ async def test_the_first_hidden_media_of_each_folder_is_read_back(opened: Open) 
         mark = f"m-{number}"
         fields: dict[str, Value] = {"legacy_id": mark, "title": Localized({"en": mark})}
         draft = Draft(Marker("legacy_id", mark), "a.jpg", base.profile, "", fields, frozenset({folders[path]}))
-        told = service.estimate(draft, 1)
+        told = Estimator(service).write(draft, 1)
         with tenant.costs() as spent:
             await service.create(draft, Bytes("a.jpg", b"a"), MemoryJournal())
         assert alike(spent) == alike(told)
@@ -388,7 +389,7 @@ async def test_a_large_file_goes_in_ranges_and_resumes(opened: Open) -> None:
     data = bytes(range(256)) * 180_000  # 46 MB: three ranges
     content, journal, draft = Bytes("film.jpg", data), MemoryJournal(), await draft_for(service)
     tenant.faults.add([{"match": "PUT /api/dam/files/*", "nth": 2, "do": "reset_after"}])
-    told = service.estimate(draft, len(data))
+    told = Estimator(service).write(draft, len(data))
     assert told["PUT /api/dam/files/{fileId}"] == 3
     made = await service.create(draft, content, journal)
     assert not tenant.faults.unhit()
@@ -408,7 +409,7 @@ async def test_a_release_without_folder_creation(opened: Open) -> None:
     tenant = opened(release="4.15.0")
     service = tenant.connect()
     draft = await draft_for(service)
-    told = service.estimate(draft, 500)
+    told = Estimator(service).write(draft, 500)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert alike(spent) == alike(told)

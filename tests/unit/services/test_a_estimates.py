@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dam_sync.model.asset import AssetId, Patch
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from tests.support.services.connected_a import Open, Tenant, asset, draft_for, serving
 from tests.support.services.connections import Bytes
@@ -34,7 +35,7 @@ async def check(tenant: Tenant, service: Service, key: str, *, placed: bool) -> 
     draft = await draft_for(tenant.connect(), key)
     await service.schema()
     draft = draft if placed else replace(draft, placements=frozenset())
-    told = service.estimate(draft, 300)
+    told = Estimator(service).write(draft, 300)
     with tenant.costs() as spent:
         await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 100), MemoryJournal())
     assert alike(spent) == alike(told)
@@ -59,7 +60,7 @@ async def test_no_call_renames_a_file_so_the_schema_does_not_hold_it(opened: Ope
     with tenant.costs() as spent:
         await service.update(AssetId(identity), Patch(filename="new.jpg"))
     assert not spent
-    assert not service.estimate(Patch(filename="new.jpg"))
+    assert not Estimator(service).write(Patch(filename="new.jpg"))
 
 
 async def test_the_tree_is_listed_again_for_an_unknown_folder(opened: Open) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Draft, FileRef, Marker, Patch
 from dam_sync.model.errors import Rejected, SafetyStop, Transient
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Localized, Value
 from tests.support.network.altered_transport import AlteredTransport
@@ -181,7 +182,7 @@ async def test_a_status_that_changes_nothing_else_costs_what_it_did(opened: Open
     tenant = opened(*[asset(number) for number in range(1, 3)])
     service = tenant.connect()
     for each in await annotated(tenant, service):
-        told = service.estimate(Patch(status="archived"))
+        told = Estimator(service).write(Patch(status="archived"))
         with tenant.costs() as spent:
             await service.update(each, Patch(status="archived"))
         assert spent.total() == sum(told.values())

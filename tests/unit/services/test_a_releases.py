@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, FileRef, Patch
 from dam_sync.model.errors import TooLarge
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Localized
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints
 from tests.support.services.connected_a import Open, asset, draft_for, serving
@@ -49,7 +50,7 @@ async def test_every_release_is_read_and_written_without_a_refusal(opened: Open,
     target = tenant.connect()
     await target.probe()
     draft = await draft_for(target, rating=3, cleared=True, keywords=("a", "b"), legend=Localized({"en": "Far"}))
-    told = target.estimate(draft, 500)
+    told = Estimator(target).write(draft, 500)
     with tenant.costs() as spent:
         made = await target.create(draft, Bytes("new.jpg", b"x" * 500), MemoryJournal())
     assert plain(spent) == plain(told)
@@ -68,7 +69,7 @@ async def test_without_chunks_a_file_goes_in_one_request(opened: Open, size: int
     service = tenant.connect()
     await service.probe()
     draft = await draft_for(service)
-    told = service.estimate(draft, size)
+    told = Estimator(service).write(draft, size)
     with tenant.costs() as spent:
         made = await service.create(draft, Bytes("film.jpg", bytes(size)), MemoryJournal())
     assert plain(spent) == plain(told)
@@ -84,8 +85,8 @@ async def test_what_fits_into_no_request_is_refused_before_the_first_call(opened
     limits = service.limits
     assert (limits.parts, limits.single_bytes, limits.largest_bytes) == (None, ONE_REQUEST, ONE_REQUEST)
     draft, large = await draft_for(service), Bytes("film.jpg", bytes(ONE_REQUEST + 1))
-    assert not service.estimate(draft, large.size)
-    assert not service.estimate(FileRef("", "film.jpg", large.size), large.size)
+    assert not Estimator(service).write(draft, large.size)
+    assert not Estimator(service).write(FileRef("", "film.jpg", large.size), large.size)
     with tenant.costs() as spent, pytest.raises(TooLarge) as refused:
         await service.create(draft, large, MemoryJournal())
     assert not spent

@@ -11,6 +11,7 @@ from dam_sync.aio.single_flight import LOOK_AGAIN, gather_or_raise
 from dam_sync.model.asset import AssetId, Draft, Patch, Relation
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import ConfigError, InvalidValue, Rejected, Unsupported
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from dam_sync.model.values import GeoPoint, Localized, Term
 from tests.support.services.connected_a import FULL, Open, QuickClock, asset, draft_for, serving
@@ -142,7 +143,7 @@ async def test_the_first_use_costs_what_was_estimated_and_the_next_nothing_more(
     reads = []
     for key in ("m-1", "m-2"):
         draft = await draft_for(service, key, **FIELDS, subject=(terms["Sea"],))
-        told = service.estimate(draft, 90)
+        told = Estimator(service).write(draft, 90)
         with tenant.costs() as spent:
             await service.create(draft, Bytes(f"{key}.jpg", key.encode() * 30), MemoryJournal())
         assert alike(spent) == alike(told)

@@ -15,6 +15,7 @@ from dam_sync.model.asset import Asset, AssetId, FileRef, Patch
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import ConfigError, DamSyncError, Denied, Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.schema import FieldKind
 from dam_sync.model.service import Window
 from dam_sync.model.values import GeoPoint, Localized, Person
@@ -344,7 +345,7 @@ async def test_no_download_right_is_said_and_not_worked_around(opened: Open) -> 
         with pytest.raises(Rejected, match=level):
             await body(service, found.file)
         with pytest.raises(Rejected, match=level):
-            service.estimate_open(found.file)
+            Estimator(service).open(found.file)
 
 
 async def test_odd_urls_are_read(opened: Open) -> None:

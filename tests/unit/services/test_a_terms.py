@@ -10,6 +10,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch
 from dam_sync.model.errors import InvalidValue, Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Json, Localized, Term
 from dam_sync.services.a_hypermedia.api.connection import EntryPoints
 from dam_sync.services.a_hypermedia.taxonomy import completed
@@ -79,7 +80,7 @@ async def test_without_a_known_user_many_fields_are_written_one_by_one(opened: O
     entry: EntryPoints = await service._api.entry.get()
     object.__setattr__(entry, "user", "")
     first = tenant.of_catalogue(1)
-    told = service.estimate(MANY)
+    told = Estimator(service).write(MANY)
     with tenant.costs() as spent:
         await service.update(first, MANY)
     assert alike(spent) == alike(told)

@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.model.asset import FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import InvalidValue, NotFound, Rejected, Transient, Unsupported
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Localized, Term
 from tests.support.measuring.recorded_requests import RecordingTransport
 from tests.support.services.connected_a import FULL, Open, asset, serving
@@ -35,7 +36,7 @@ async def test_update_makes_fields_exactly_what_it_says(opened: Open) -> None:
         placements_add=frozenset({places["/Press"]}),
         placements_remove=frozenset({places["/Press/2024"], places["/Highlight"]}),
     )
-    told = service.estimate(patch)
+    told = Estimator(service).write(patch)
     with tenant.costs() as spent:
         await service.update(first.id, patch)
     assert alike(spent) == alike(told)
@@ -95,7 +96,7 @@ async def test_a_new_version_after_a_lost_response_is_one(opened: Open) -> None:
     assert found.revision != entry.revision
     with tenant.costs() as spent:
         await service.replace(entry.id, Bytes("newest.jpg", b"m" * 60), MemoryJournal())
-    assert alike(spent) == alike(service.estimate(FileRef("", "newest.jpg", 60)))
+    assert alike(spent) == alike(Estimator(service).write(FileRef("", "newest.jpg", 60)))
 
 
 async def test_remove_trashes_and_never_purges(opened: Open) -> None:
@@ -113,7 +114,7 @@ async def test_terms_are_found_or_made_in_every_language(opened: Open) -> None:
     await service.schema()
     terms = {term.label: term async for term in service.terms("subject")}
     wanted = Term("Coast", parent=terms["Nature"].id, labels={"en": "Coast", "fr": "Côte"}, synonyms={"en": ("Shore",)})
-    told = service.estimate(wanted)
+    told = Estimator(service).write(wanted)
     with tenant.costs() as spent:
         made = await service.ensure_term("subject", wanted)
     assert alike(spent) == alike(told)
@@ -132,7 +133,7 @@ async def test_containers_are_found_or_made(opened: Open) -> None:
     tenant = opened()
     service = tenant.connect()
     top = await service.ensure_container("folder", ("Library",))
-    told = service.estimate(Placement("folder", ("Library", "Été")))
+    told = Estimator(service).write(Placement("folder", ("Library", "Été")))
     with tenant.costs() as spent:
         below = await service.ensure_container("folder", ("Library", "Été"), top.id)
     assert alike(spent) == alike(told)

@@ -12,6 +12,7 @@ from dam_sync.model.asset import AssetId, Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Start, Tenant, content
@@ -189,7 +190,7 @@ async def test_a_user_who_is_no_administrator_keeps_its_own_right(start: Start) 
     service = tenant.connect({"flow": "basic", "login": "mover", "password": "p"})
     await service.schema()
     wanted = draft(rights=STAFF)
-    told = service.estimate(wanted, 700)
+    told = Estimator(service).write(wanted, 700)
     with tenant.costs() as spent:
         identity = await made(tenant, service, wanted)
         await service.end_shared()
@@ -258,7 +259,7 @@ async def test_a_document_is_closed_and_opened(tenant: Tenant, rights: Rights) -
 async def test_closing_and_opening_cost_what_was_estimated(tenant: Tenant, patch: Patch) -> None:
     service = tenant.connect()
     identity = await made(tenant, service, draft())
-    told = service.estimate(patch)
+    told = Estimator(service).write(patch)
     with tenant.costs() as spent:
         await service.update(identity, patch)
     assert sum(told.values()) == sum(spent.values())
@@ -269,7 +270,7 @@ async def test_a_closed_draft_costs_what_was_estimated(tenant: Tenant) -> None:
         service = tenant.connect()
         await service.schema()
         _ = [place async for place in service.containers()]
-        told = service.estimate(draft(key, closed=True), 700)
+        told = Estimator(service).write(draft(key, closed=True), 700)
         with tenant.costs() as spent:
             await made(tenant, service, draft(key, closed=True))
             await service.end_shared()

@@ -22,6 +22,7 @@ from dam_sync.model.errors import (
     Rejected,
     Transient,
 )
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service, Window
 from dam_sync.model.values import Json, Term
 from dam_sync.services.b_documents import facts
@@ -183,7 +184,7 @@ async def test_an_unplaced_asset_goes_to_a_folder_that_is_made_when_it_is_needed
     service = tenant.connect(options={"folder": "Incoming/2026"})
     await service.schema()
     _ = [place async for place in service.containers()]
-    told = service.estimate(draft("home"), 700)
+    told = Estimator(service).write(draft("home"), 700)
     identity = await made(tenant, service, draft("home"))
     await service.end_shared()
     assert dict(service.calls).items() >= told.items() - {("POST /api/v1/id/{docId}", 3)}
@@ -197,7 +198,7 @@ async def test_a_server_that_refuses_types_below_others_is_served(start: Start) 
     service = tenant.connect(options={"folder": "dam-sync"})
     await service.schema()
     _ = [place async for place in service.containers()]
-    told = service.estimate(Placement("collection", ("Best",)))
+    told = Estimator(service).write(Placement("collection", ("Best",)))
     with tenant.costs() as spent:
         await service.ensure_container("collection", ("Best",))
     assert spent == {"POST /api/v1/id/{}": 2} == {"POST /api/v1/id/{}": sum(told.values())}

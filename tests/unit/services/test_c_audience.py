@@ -11,6 +11,7 @@ from dam_sync.model.asset import Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service
 from dam_sync.services.c_brandlibrary.codec.fields import Keys
 from dam_sync.services.c_brandlibrary.codec.wire import AssetDecodeContext, restrictions_of
@@ -93,7 +94,7 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(start: Start,
     assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     before = seen(tenant)
     closed = draft("m-1", status="published", closed=True)
-    told = service.estimate(closed, 700)
+    told = Estimator(service).write(closed, 700)
     with tenant.costs() as spent:
         identity = await made(tenant, service, closed)
     assert spent == alike(told)
@@ -101,7 +102,7 @@ async def test_a_closed_draft_is_seen_by_nobody_until_it_is_opened(start: Start,
     assert seen(tenant)["opened"] == before["opened"]
     assert seen(tenant)["now"] == before["now"]
     opening = Patch(fields={"title": "Open"}, status="published", closed=False)
-    told = service.estimate(opening)
+    told = Estimator(service).write(opening)
     with tenant.costs() as spent:
         await service.update(identity, opening)
     assert spent == alike(told)
@@ -148,7 +149,7 @@ async def test_stored_dates_are_looked_at_once_a_run(start: Start, more: Any) ->
     looks = ("GET /api/v4/assets/{}", "PUT /api/v4/assets/{}")
     for key in ("m-1", "m-2"):
         wanted = draft(key, **more)
-        told = service.estimate(wanted, 700)
+        told = Estimator(service).write(wanted, 700)
         with tenant.costs() as spent:
             identity = await made(tenant, service, wanted)
         assert {call: spent[call] for call in looks} == {call: alike(told)[call] for call in looks}

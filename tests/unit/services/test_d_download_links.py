@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dam_sync.engine.context.pulls import PULL, Pulls
+from dam_sync.engine.run.dry_run import DryFiles
 from dam_sync.model.asset import FileRef
+from dam_sync.model.capabilities import Capabilities
 from dam_sync.model.errors import Rejected
+from dam_sync.model.estimator import Estimator
+from dam_sync.model.limits import Limits
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset
 from tests.conformance.tenant import Tenant, started
@@ -33,7 +40,8 @@ async def listed(service: Any) -> list[FileRef]:
 async def test_files_of_a_listing_are_opened_by_few_calls_that_were_foreseen(tenant: Tenant) -> None:
     service = tenant.connect(read_only=True)
     files = await listed(service)
-    told = [service.estimate_open(file) for file in files]
+    estimator = Estimator(service)
+    told = [estimator.open(file) for file in files]
     for file in files:
         await body(service, file)
     assert service.calls[facts.EXPOSE] == 2 == sum(calls.get(facts.EXPOSE, 0) for calls in told)
@@ -64,6 +72,17 @@ async def test_what_the_call_leaves_out_or_refuses_is_asked_for_singly(tenant: T
 async def test_a_file_that_was_not_listed_has_a_link_of_its_own(tenant: Tenant) -> None:
     one, other = tenant.connect(read_only=True), tenant.connect(read_only=True)
     file = (await listed(one))[0]
-    assert other.estimate_open(file) == {facts.CONTENT: 1}
+    assert Estimator(other).open(file) == {facts.CONTENT: 1}
     await body(other, file)
     assert facts.EXPOSE not in other.calls
+
+
+async def test_a_plan_counts_the_calls_for_links_that_the_target_is_given(tenant: Tenant) -> None:
+    service = tenant.connect(read_only=True)
+    files = await listed(service)
+    target: Any = SimpleNamespace(capabilities=Capabilities(fetches=timedelta(hours=1)), limits=Limits())
+    pulls, dry = Pulls(service, target, PULL, dry=True), DryFiles(service)
+    for file in files:
+        async with dry.contents(file, file.name, await pulls.link(file)):
+            pass
+    assert (dry.fetched, dry.estimated) == (len(files), {facts.EXPOSE: 2})

@@ -13,6 +13,7 @@ from dam_sync.model.asset import Draft, Marker, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import ConfigError, InvalidValue
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.service import Service, Window
 from dam_sync.services.d_templates import facts
 from tests.conformance.catalogue import SCHEMA, asset, field
@@ -67,14 +68,14 @@ async def test_a_closed_asset_is_created_with_the_restricted_template_and_no_oth
     service = await connected(tenant, restricted_security="vault")
     assert (await service.schema()).capabilities.writes(Feature.CLOSED)
     given = draft(closed=True, rights=staff())
-    told = service.estimate(given)
+    told = Estimator(service).write(given)
     with tenant.costs() as spent:
         made = await service.create(given, None, MemoryJournal())
     assert sum(spent.values()) == sum(told.values())
     assert seen_by(tenant, made) == {"vault"}
     assert service.audience(given).hidden
     opened = Patch(closed=False, rights=staff())
-    assert service.estimate(opened) == {facts.UPDATE: 1, facts.ASSET: 1}  # the first one is read back
+    assert Estimator(service).write(opened) == {facts.UPDATE: 1, facts.ASSET: 1}  # the first one is read back
     await service.update(made, opened)
     assert seen_by(tenant, made) == {"staff"}
     await service.update(made, Patch(closed=True, fields={"note": "n"}))
@@ -199,7 +200,7 @@ async def test_the_first_update_is_read_back_and_paid_for_in_the_plan(start: Sta
         Patch(fields={"note": None}),
     )
     for change in changes:
-        told = service.estimate(change)
+        told = Estimator(service).write(change)
         with tenant.costs() as spent:
             await service.update(made, change)
         assert sum(spent.values()) == sum(told.values())

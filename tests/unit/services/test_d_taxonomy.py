@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Relation
 from dam_sync.model.errors import Conflict, NotFound, Rejected, Unsupported
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Term
 from dam_sync.services.d_templates import facts
 from tests.support.services import scripted_d as d
@@ -182,7 +183,7 @@ async def test_new_values_of_one_list_are_added_by_one_round_of_calls(opened: Op
     service = opened.connect()
     await service.schema()
     fresh = (Term("Green", path=("Green",)), Term("Grey", path=("Grey",)))
-    told = service.estimate_terms(fresh)
+    told = Estimator(service).terms(fresh)
     before = dict(service.calls)
     made = await service.ensure_terms("colors", (*fresh, Term("Red", path=("Red",))))
     assert [(term.label, term.id) for term in made] == [

@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Marker
 from dam_sync.model.errors import IntegrityError, Rejected, Transient, Uncertain
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.limits import PartBounds
 from dam_sync.services.d_templates import facts
 from dam_sync.services.d_templates.uploads.urls import CreatedRecord
@@ -36,7 +37,7 @@ async def opened() -> AsyncIterator[Opened]:
 async def test_the_record_comes_first_and_its_metadata_with_it(opened: Opened) -> None:
     service, content = opened.connect(), Bytes("src-1.jpg", b"data", known=True)
     await service.schema()
-    told = service.estimate(draft(), content.size)
+    told = Estimator(service).write(draft(), content.size)
     before = dict(service.calls)
     made = await service.create(draft(), content, MemoryJournal())
     spent = {name: number - before.get(name, 0) for name, number in service.calls.items()}
@@ -256,7 +257,7 @@ async def test_a_small_file_with_a_session_is_completed_though_that_is_refused(o
     made = await service.create(draft(), Bytes("src-1.jpg", b"data", known=True), MemoryJournal())
     assert opened.script.story[-1] == "complete object-0001"
     assert (await service.fetch(made)).file is not None
-    assert service.estimate(draft(), 4)[facts.COMPLETE] == 1
+    assert Estimator(service).write(draft(), 4)[facts.COMPLETE] == 1
 
 
 async def test_an_asset_without_a_file_is_one_call(opened: Opened) -> None:

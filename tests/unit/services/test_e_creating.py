@@ -13,6 +13,7 @@ import pytest
 
 from dam_sync.model.asset import FileRef, Marker, Patch, Rights
 from dam_sync.model.errors import Conflict, Rejected, TooLarge, Transient
+from dam_sync.model.estimator import Estimator
 from tests.support.services.connected_e import START, Open, asset, created, draft, serving
 from tests.support.services.connections import Bytes, body, entries
 from tests.support.state.memory_journal import Crash, MemoryJournal
@@ -58,7 +59,7 @@ async def test_a_create_costs_what_was_estimated(opened: Open, more: dict[str, A
     service = tenant.connect()
     await service.schema()
     wanted = draft(**more)
-    before, told = Counter(service.calls), Counter(service.estimate(wanted, size))
+    before, told = Counter(service.calls), Counter(Estimator(service).write(wanted, size))
     with tenant.costs() as spent:
         await created(service, wanted, bytes(size))
     assert Counter(service.calls) - before == told
@@ -159,7 +160,7 @@ async def test_without_chunks_a_large_file_goes_as_a_form(opened: Open, status: 
     off = tenant.connect(chunked=False)
     assert off.limits.parts is None
     await off.schema()
-    assert off.estimate(draft(), 30_000_000) == {"POST /v2/uploads": 1, "GET /v2/assets/{id}": 1}
+    assert Estimator(off).write(draft(), 30_000_000) == {"POST /v2/uploads": 1, "GET /v2/assets/{id}": 1}
 
 
 BOTH = {"record": "profile", "name": "both", "type": "Photo", "groups": ["public"]}
@@ -222,7 +223,7 @@ async def test_an_upload_under_the_same_name_is_a_version(opened: Open) -> None:
         tenant.clock.ahead += 3600
         before = Counter(service.calls)
         await service.replace(made, Bytes("new.jpg", data), MemoryJournal())
-        assert Counter(service.calls) - before == Counter(service.estimate(FileRef("", "new.jpg", 6), 6))
+        assert Counter(service.calls) - before == Counter(Estimator(service).write(FileRef("", "new.jpg", 6), 6))
         assert len(tenant.truth()[made]["versions"]) == number + 2
     found = await service.fetch(made)
     assert [await body(service, file) for file in found.versions] == [b"abc" * 100, b"second", b"third"]

@@ -13,6 +13,7 @@ from dam_sync.model.errors import (
     Rejected,
     Transient,
 )
+from dam_sync.model.estimator import Estimator
 from tests.support.network.altered_transport import AlteredTransport
 from tests.support.services.connected_e import Open, asset, serving
 from tests.support.services.connections import body, entries
@@ -73,9 +74,9 @@ async def test_a_plan_knows_of_an_original_that_may_not_be_downloaded(opened: Op
         assert entry.asset is not None
         assert entry.asset.file is not None
         outcomes[entry.asset.filename] = entry.asset.file
-    assert service.estimate_open(outcomes["photo 2.jpg"]) == {}
+    assert Estimator(service).open(outcomes["photo 2.jpg"]) == {}
     with pytest.raises(Rejected) as planned:
-        service.estimate_open(outcomes["photo 1.jpg"])
+        Estimator(service).open(outcomes["photo 1.jpg"])
     with pytest.raises(Rejected) as opening:
         await body(service, outcomes["photo 1.jpg"])
     assert planned.value.code == opening.value.code == "no download link"

@@ -15,6 +15,7 @@ from dam_sync.model.asset import AssetId, Draft, Patch, Rights
 from dam_sync.model.audience import Audience, Restriction, RestrictionKind
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import ConfigError, InvalidValue, Rejected
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.exposure_options import ExposureOption
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles.codec import fields, security
@@ -236,7 +237,7 @@ async def test_an_upload_is_seen_by_nobody_but_those_it_is_for(opened: Open, rig
     service = tenant.connect()
     await service.schema()
     wanted = draft(rights=rights, tags=frozenset({"a"}))
-    told = service.estimate(wanted, 300)
+    told = Estimator(service).write(wanted, 300)
     before = Counter(service.calls)
     made = await created(service, wanted)
     assert Counter(service.calls) - before == Counter(told)
@@ -344,5 +345,5 @@ async def test_hiding_comes_first_and_showing_last(opened: Open) -> None:
         assert await fails_after(service, tenant, made, patch) == set()
         before = Counter(service.calls)
         await service.update(made, patch)
-        assert Counter(service.calls) - before == Counter(service.estimate(patch))
+        assert Counter(service.calls) - before == Counter(Estimator(service).write(patch))
     assert now_seen(tenant, made) == ALL

@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Rights
 from dam_sync.model.connector import Context
+from dam_sync.model.estimator import Estimator
 from dam_sync.services.e_profiles.api.client import retry_after
 from dam_sync.services.e_profiles.options import ProfilesOptions, limits_of
 from tests.support.services.connected_e import Open, Tenant, asset, serving
@@ -31,7 +32,7 @@ def one(opened: Open, **rights: str) -> tuple[Tenant, AssetId]:
 async def test_an_expiry_the_source_has_taken_back_is_cleared(opened: Open) -> None:
     tenant, identity = one(opened, expires_at="2030-01-01T00:00:00Z")
     service, patch = tenant.connect(), Patch(cleared=frozenset({"expiry"}))
-    assert sum(service.estimate(patch).values()) == 2, "the first of a run is read back"
+    assert sum(Estimator(service).write(patch).values()) == 2, "the first of a run is read back"
     for _ in range(2):
         await service.update(identity, patch)
         rights = tenant.truth()[identity]["rights"]
@@ -43,7 +44,7 @@ async def test_a_release_the_source_has_taken_back_is_now(opened: Open) -> None:
     ahead = tenant_time(400)
     tenant, identity = one(opened, release_at=ahead)
     service, patch = tenant.connect(), Patch(cleared=frozenset({"release"}))
-    assert sum(service.estimate(patch).values()) == 1, "a date is written, none is taken away"
+    assert sum(Estimator(service).write(patch).values()) == 1, "a date is written, none is taken away"
     for _ in range(2):
         await service.update(identity, patch)
         released = (await service.fetch(identity)).rights.release_at
@@ -77,7 +78,7 @@ async def test_a_file_is_renamed(opened: Open) -> None:
     tenant, identity = one(opened)
     service = tenant.connect()
     assert "filename" in (await service.schema()).capabilities.parts
-    assert sum(service.estimate(Patch(filename="new name.jpg")).values()) == 1
+    assert sum(Estimator(service).write(Patch(filename="new name.jpg")).values()) == 1
     await service.update(identity, Patch(filename="new name.jpg"))
     assert tenant.truth()[identity]["filename"] == "new name.jpg"
 

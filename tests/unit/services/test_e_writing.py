@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId, Patch, Placement, Rights
 from dam_sync.model.errors import Conflict, InvalidValue, NotFound, Rejected, Transient, Unsupported
+from dam_sync.model.estimator import Estimator
 from dam_sync.model.values import Term
 from dam_sync.model.writes import Membership
 from dam_sync.services.e_profiles.service import ProfilesService
@@ -37,7 +38,7 @@ async def test_only_what_a_patch_names_changes(opened: Open) -> None:
         tags_remove=frozenset({"a"}),
         rights=Rights(None, datetime(2040, 1, 1, tzinfo=UTC), frozenset({"staff"})),
     )
-    before, told = Counter(service.calls), Counter(service.estimate(patch))
+    before, told = Counter(service.calls), Counter(Estimator(service).write(patch))
     await service.update(made, patch)
     assert Counter(service.calls) - before == told
     await service.update(made, patch)
@@ -102,7 +103,7 @@ async def test_terms_are_looked_for_and_then_added(opened: Open) -> None:
         made = await service.ensure_term("colors", new)
         again = await service.ensure_term("colors", new)
     assert (known.label, made, again) == ("Red", again, made)
-    assert spent.total() == sum(service.estimate(new).values()) == 1
+    assert spent.total() == sum(Estimator(service).write(new).values()) == 1
     assert "Sky blue" in [term.label async for term in tenant.connect().terms("colors")]
 
 
@@ -134,7 +135,7 @@ async def test_containers_are_found_or_created_and_get_members(opened: Open) -> 
         await service.place(made, ids[:1], ids[1:2])
         await service.place(mine, ids[:2], [])
     assert spent.total() == 3
-    assert sum(service.estimate(Membership(made, tuple(ids))).values()) == 1
+    assert sum(Estimator(service).write(Membership(made, tuple(ids))).values()) == 1
     found: dict[Placement, set[AssetId]] = {}
     async for membership in tenant.connect(read_only=True).members():
         found.setdefault(membership.placement, set()).update(membership.assets)
@@ -165,7 +166,7 @@ async def test_the_first_tags_of_a_run_are_read_back(opened: Open) -> None:
     await service.schema()
     for number in (1, 2):
         wanted = draft(f"m-{number}", f"{number}.jpg", tags=frozenset({"a"}))
-        before, told = Counter(service.calls), service.estimate(wanted, 300)
+        before, told = Counter(service.calls), Estimator(service).write(wanted, 300)
         await created(service, wanted)
         assert Counter(service.calls) - before == Counter(told)
         assert told.get("GET /v2/assets/{id}", 0) == 1 + (number == 1), "one look at each, and one at the first tags"

@@ -9,6 +9,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import InvalidValue, NotFound
+from dam_sync.model.estimator import Estimator
 from tests.unit.services.test_folder_service import bytes_of, connect
 
 NFC = "Été à Nîmes"
@@ -77,7 +78,7 @@ async def test_several_are_refused_so_that_one_sees_the_difference(
     await service.probe()
     asset = await service.fetch(AssetId("1"))
     with pytest.raises(InvalidValue, match="2 files differ from it only in case or in the form") as refused:
-        service.estimate_open(asset.versions[0])
+        Estimator(service).open(asset.versions[0])
     assert shown in str(refused.value)
 
 
@@ -85,7 +86,7 @@ async def test_a_missing_file_is_none_of_another_name(tmp_path: Path) -> None:
     service = connect(listed(tmp_path / "f", "a.jpg", "b.jpg", "a.jpg.bak"), read_only=True)
     await service.probe()
     with pytest.raises(NotFound, match=r"files/a\.jpg is not there"):
-        service.estimate_open((await service.fetch(AssetId("1"))).versions[0])
+        Estimator(service).open((await service.fetch(AssetId("1"))).versions[0])
 
 
 async def test_a_link_is_not_followed_because_its_name_differs(tmp_path: Path) -> None:
@@ -95,4 +96,4 @@ async def test_a_link_is_not_followed_because_its_name_differs(tmp_path: Path) -
     service = connect(folder, read_only=True)
     await service.probe()
     with pytest.raises(NotFound):
-        service.estimate_open((await service.fetch(AssetId("1"))).versions[0])
+        Estimator(service).open((await service.fetch(AssetId("1"))).versions[0])

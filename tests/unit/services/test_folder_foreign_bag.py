@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import ContractBroken, NotFound
+from dam_sync.model.estimator import Estimator
 from tests.unit.services.test_folder_service import connect, everything
 
 FILES = ("a.jpg", "Press/b.jpg", "Press/2024/Été.tif", "c d.png")
@@ -55,7 +56,7 @@ async def test_a_missing_file_is_named_and_an_asset_that_cannot_be_read(tmp_path
     assert oxum.startswith("Payload-Oxum of bag-info.txt is ")
     asset = next(entry.asset for entry in await everything(service) if entry.id == "data/Press/b.jpg")
     with pytest.raises(NotFound, match=r"data/Press/b\.jpg is not there") as refused:
-        service.estimate_open(asset.versions[0])
+        Estimator(service).open(asset.versions[0])
     assert "another copy of the bag" in refused.value.hint
 
 

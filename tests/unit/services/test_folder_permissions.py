@@ -11,6 +11,7 @@ import pytest
 
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, NotFound
+from dam_sync.model.estimator import Estimator
 from dam_sync.services.folder.api.disk import FileSystem
 from dam_sync.services.folder.options import FolderOptions
 from dam_sync.services.folder.service import FolderService
@@ -50,9 +51,9 @@ async def test_a_file_that_cannot_be_read_concerns_its_asset_alone(tmp_path: Pat
     service = forbidding(tmp_path)
     readable, secret = [entry.asset for entry in await everything(service)]
     assert (readable.id, secret.id, secret.versions[0].size) == ("a.jpg", "secret.jpg", 3)
-    service.estimate_open(readable.versions[0])
+    Estimator(service).open(readable.versions[0])
     with pytest.raises(NotFound, match=r"secret\.jpg: Permission denied") as known:
-        service.estimate_open(secret.versions[0])
+        Estimator(service).open(secret.versions[0])
     with pytest.raises(NotFound, match=r"secret\.jpg: Permission denied"):
         await service.open(secret.versions[0])
     assert "let this user read the file" in known.value.hint

@@ -9,7 +9,6 @@ from dam_sync.http.client import Request
 from dam_sync.model.asset import FileRef
 from dam_sync.model.errors import Denied, NotFound, Rejected
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.a_hypermedia.api.connection import HalRequest
@@ -39,21 +38,17 @@ class MediaOpener(MediaReader):
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The static link of the file; it does not expire (wire A 4)."""
-        if not self._is_static(file):
+        if not self.is_static(file):
             return ""
         return await self._api.client.link_for_others(self._static_request(file, file.link))
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        """See `Service.estimate_open`; raises Rejected as `open` will, if the level was returned with the media."""
+    def refuse_withheld(self, file: FileRef) -> None:
+        """Raises Rejected as `open` will, if the level was returned with the media."""
         if file.withheld:
             raise _below_level(file.id.partition("/")[0], file.withheld)
-        return {}
 
-    def estimate_link(self, file: FileRef) -> Calls | None:
-        """See `Service.estimate_link`; the link came with the asset."""
-        return {} if self._is_static(file) else None
-
-    def _is_static(self, file: FileRef) -> bool:
+    def is_static(self, file: FileRef) -> bool:
+        """Whether the link came with the asset."""
         return bool(file.link) and not urlsplit(file.link).path.startswith(_API)
 
     async def _original(self, file: FileRef, media: str, version: str, offset: int, validator: Validator) -> Stream:

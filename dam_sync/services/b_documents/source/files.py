@@ -9,7 +9,6 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import Denied, NotFound
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.services.b_documents import facts
 from dam_sync.services.b_documents.api.client import document_path, refuse_invalid_id
@@ -35,7 +34,7 @@ class DocumentsFiles(DocumentsPart):
             raise NotFound("the file has no path in its document", asset=uid, operation=facts.BLOB)
         if offset and file.size is not None and offset >= file.size:
             return EmptyStream(offset, file.size)  # a range from there would return the whole file (wire B 4)
-        if not self._without_servlet and file.size is not None and file.size > self.most_by_blob:
+        if self.is_served(file):
             stream = await self._from_servlet(file, uid, xpath, offset, validator)
             if stream is not None:
                 return stream
@@ -43,10 +42,9 @@ class DocumentsFiles(DocumentsPart):
         request = Request(facts.BLOB, "GET", path, headers=PLAIN, asset=uid)
         return await self.api.client.stream(request, offset, validator)
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        """Each file is a call (wire B 3)."""
-        large = not self._without_servlet and file.size is not None and file.size > self.most_by_blob
-        return {facts.SERVLET if large else facts.BLOB: 1}
+    def is_served(self, file: FileRef) -> bool:
+        """Whether the servlet is asked for a file, because it is large."""
+        return not self._without_servlet and file.size is not None and file.size > self.most_by_blob
 
     async def _from_servlet(
         self, file: FileRef, uid: str, xpath: str, offset: int, validator: Validator

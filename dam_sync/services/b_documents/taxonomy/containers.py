@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +21,7 @@ from dam_sync.services.b_documents.api.search import LIVE, one_of, select
 from dam_sync.services.b_documents.codec import wire
 from dam_sync.services.b_documents.codec.rights import inherited_from, is_blocked, strangers
 from dam_sync.services.b_documents.target.create_once import NAME_TAKEN, CreateOnce, NewDocument, again_on_conflict
-from dam_sync.services.b_documents.target.permissions import ADD, DocumentsPermissions
+from dam_sync.services.b_documents.target.permissions import DocumentsPermissions
 from dam_sync.services.b_documents.tenant import DocumentsPart, Root, below
 
 Key = tuple[str, tuple[str, ...]]
@@ -129,7 +128,6 @@ class DocumentsContainers(DocumentsPart):
         self._learned: dict[tuple[str, tuple[str, ...]], Placement] = {}  # from other processes, since they were listed
         self._unseen: set[str] = set()  # ids of collections that no listing gives
         self._closed_id = ""  # of the closed folder, once it is sure that it is closed
-        self._foreseen: set[str] = set()
         self._container_locks = KeyedLock()
 
     async def containers(self) -> AsyncIterator[Placement]:
@@ -217,21 +215,22 @@ class DocumentsContainers(DocumentsPart):
         row, user = await self.api.document(uid), (await self.tenant.user.get()).name
         return is_blocked(row) and not strangers(row, frozenset({user}))
 
-    def estimate_folders(self, *, home: bool, closed: bool) -> Counter[str]:
-        """Calls for folders still to be created, as far as known without a call; counted once, because
-        they are created once."""
-        calls: Counter[str] = Counter()
-        titles = self.api.options.folder_titles
-        known = {place.path for place in self._tree.placements()} if self._tree is not None else set()
-        if (home or closed) and "home" not in self._foreseen:
-            self._foreseen.add("home")
-            missing = sum(titles[:depth] not in known for depth in range(1, len(titles) + 1))
-            calls[facts.POST_ID] += missing if self._tree is not None else 0
-        if closed and not self._closed_id and facts.CLOSED not in self._foreseen:
-            self._foreseen.add(facts.CLOSED)
-            there = (*titles, facts.CLOSED) in known
-            calls.update([facts.GET_ID] if there else [facts.POST_ID, facts.OPERATION + ADD])
-        return calls
+    def missing_folders(self, path: tuple[str, ...]) -> int:
+        """How many folders of this path are not there; none before folders were read."""
+        known = self._known_paths()
+        return sum(path[:depth] not in known for depth in range(1, len(path) + 1)) if self._tree is not None else 0
+
+    def has_folder(self, path: tuple[str, ...]) -> bool:
+        """Whether a folder was read."""
+        return path in self._known_paths()
+
+    def _known_paths(self) -> set[tuple[str, ...]]:
+        return {place.path for place in self._tree.placements()} if self._tree is not None else set()
+
+    @property
+    def knows_closed(self) -> bool:
+        """Whether the closed folder was found or made."""
+        return bool(self._closed_id)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
         """The folder below its parent, or the collection, with that name."""

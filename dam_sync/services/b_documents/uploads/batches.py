@@ -47,10 +47,9 @@ class SharedBatch:
 class SharedBatches:
     """The batches of one connection. A file takes the next index of the open batch without waiting for others; a batch
     is dropped once it takes no more files and none of them is needed. A server that loses batches while files are added
-    gets one for each file from then on. foreseen: what an estimate put into the batch that it counted last."""
+    gets one for each file from then on."""
 
     api: DocumentsApi
-    foreseen: BatchRoom = BatchRoom()
     _open: SharedBatch | None = None
     _known: dict[str, SharedBatch] = field(default_factory=dict)
     _turns: KeyedLock = field(default_factory=KeyedLock)
@@ -110,7 +109,6 @@ class SharedBatches:
 
     async def end(self) -> None:
         """Drop what is not needed, also a batch that would take more files; call it once all assets are written."""
-        self.foreseen = BatchRoom()
         if self._open is not None:
             self._open.closed = True
         await self.drop_used()

@@ -16,7 +16,6 @@ from dam_sync.model.asset import FileRef
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.model.waits import AGAIN, sleep_for
@@ -33,10 +32,10 @@ _REFUSED = frozenset({400, 403, 404, 502})
 class LinkChunk:
     """Records listed next to each other: their URLs come from one call, and each is used once. URLs are secrets."""
 
+    name: str  # the first record
     waiting: dict[str, None]
     links: dict[str, str] = field(default_factory=dict)
     until: float = 0.0
-    foreseen: bool = False
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -53,17 +52,14 @@ class TemplatesOpen(TemplatesPart):
         """Announce files that may be opened soon, in this order, so that one call can fetch their URLs."""
         records = [one.object for family in families for one in family.living if one.has_file]
         for some in _shares(records, facts.EXPOSED):
-            chunk = LinkChunk(dict.fromkeys(some))
+            chunk = LinkChunk(some[0], dict.fromkeys(some))
             for record in some:
                 self._chunks.put(record, chunk)
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        """The first file of a chunk pays for all of it."""
+    def shared_link(self, file: FileRef) -> str | None:
+        """Names the files whose links come with that of this file; None if it was not announced."""
         chunk = self._chunks.get(file.id.partition("/")[2])
-        if chunk is None:
-            return {facts.CONTENT: 1}
-        first, chunk.foreseen = not chunk.foreseen, True
-        return {facts.EXPOSE: 1} if first else {}
+        return None if chunk is None else chunk.name
 
     async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """Bytes from `offset`. A URL that expires while waiting is renewed a few times."""
@@ -91,16 +87,10 @@ class TemplatesOpen(TemplatesPart):
             raise NotFound("the file belongs to another asset", asset=asset, operation=facts.CONTENT)
         chunk = self._chunks.get(record)
         if chunk is None or record not in chunk.waiting:
-            self._chunks.put(record, LinkChunk({record: None}))
+            self._chunks.put(record, LinkChunk(record, {record: None}))
         self._lasts = max(self._lasts, lasts.total_seconds())
         link = await self._exposed(record, lasts.total_seconds()) if self._lends else ""
         return await self.api.client.link_for_others(_download(link, asset)) if link else ""
-
-    def estimate_link(self, file: FileRef) -> Calls:
-        """See `Service.estimate_link`: as `estimate_open`, but a file without a chunk gets one of its own. One call
-        more if a file was opened before the first link was asked for, by a URL that lives shorter."""
-        known = self._chunks.get(file.id.partition("/")[2]) is not None
-        return self.estimate_open(file) if known else {facts.EXPOSE: 1}
 
     async def _exposed(self, record: str, lasts: float = 0.0) -> str:
         """A URL fetched for the chunk, used once; empty if there is none or it expires before that."""

@@ -12,7 +12,6 @@ from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.connector import Context
 from dam_sync.model.errors import NotFound, Rejected, Transient
 from dam_sync.model.ports import Stream
-from dam_sync.model.service import Calls
 from dam_sync.model.validator import NO_VALIDATOR, Validator
 from dam_sync.model.values import Json
 from dam_sync.services.e_profiles import facts
@@ -63,11 +62,10 @@ class ProfilesFiles(ProfilesPart):
             return f"a web page arrived instead of the file {file.name}"
         return ""
 
-    def estimate_open(self, file: FileRef) -> Calls:
-        """See `Service.estimate_open`; raises Rejected as `open` will, if the asset came without a link."""
+    def refuse_withheld(self, file: FileRef) -> None:
+        """Raises Rejected as `open` will, if the asset came without a link."""
         if file.withheld:
             raise _without_link(file.id.partition("/")[0])
-        return {}
 
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """The signed link, renewed once if too little of its life is left; empty if it does not say how long it

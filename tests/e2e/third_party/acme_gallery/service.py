@@ -14,6 +14,7 @@ from dam_sync.http.client import Client, ClientConfig, Request
 from dam_sync.model.asset import Asset, AssetId, Entry, FileRef, Revision
 from dam_sync.model.capabilities import Capabilities, Feature, Support
 from dam_sync.model.connector import Context
+from dam_sync.model.costs import Cost, CostPart
 from dam_sync.model.errors import ContractBroken
 from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.ports import Stream
@@ -28,6 +29,8 @@ NAME = "acme_gallery"
 PAGE = 100
 LIMITS = Limits(page=PAGE, pace=Pace(at_once=4))
 READ = Support("yes")
+FILE = "GET /items/{id}/file"
+COSTS = (Cost(CostPart.OPENED, FILE),)  # the third of the three endpoints; the rest comes with the listing
 SCHEMA = Schema(
     fields={
         "title": SchemaField("title", FieldKind.TEXT, "Title"),
@@ -49,7 +52,9 @@ class GalleryService(Service):
 
     kind = NAME
     declared = Capabilities(
-        features=dict.fromkeys((Feature.TEXT, Feature.DATE, Feature.MULTIPLE, Feature.DIGESTS), READ), limits=LIMITS
+        features=dict.fromkeys((Feature.TEXT, Feature.DATE, Feature.MULTIPLE, Feature.DIGESTS), READ),
+        limits=LIMITS,
+        costs=COSTS,
     )
 
     def __init__(self, context: Context) -> None:
@@ -86,7 +91,7 @@ class GalleryService(Service):
         return asset_of((await self._client.send(request)).object())
 
     async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
-        request = Request("GET /items/{id}/file", "GET", f"/items/{file.id}/file")
+        request = Request(FILE, "GET", f"/items/{file.id}/file")
         return await self._client.stream(request, offset, validator)
 
     async def close(self) -> None:
