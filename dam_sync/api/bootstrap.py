@@ -302,7 +302,7 @@ def _prove(*proofs: Callable[[], None]) -> None:
 
 def _dry(sides: BothSides, options: RunOptions) -> DryTarget:
     """The target as a dry run sees it."""
-    return DryTarget(sides.target, lambda: (options.clock.monotonic(), sum(sides.source.calls.values())))
+    return DryTarget.of(sides.target, lambda: (options.clock.monotonic(), sum(sides.source.calls.values())))
 
 
 def _rates_of(side: Service, role: str, rates: JobRates | None) -> RateStatus:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from dam_sync.model.asset import Asset, AssetId, Draft, Entry, FileRef, Marker, Patch, Placement, Relation
 from dam_sync.model.audience import Audience
@@ -74,6 +74,15 @@ class Published:
     links: Mapping[str, str]
 
 
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def changes_nothing(method: Method) -> Method:
+    """Marks a method that makes calls and changes nothing at the service: a dry run passes it on."""
+    setattr(method, "changes_nothing", True)  # noqa: B010 - mypy knows no attributes of functions
+    return method
+
+
 TRASH = "trash"  # the status of an asset in the trash
 ITERATORS = frozenset({"shards", "crawl", "members", "terms", "containers"})  # methods that return one
 
@@ -132,25 +141,30 @@ class Service(ABC):
         return MeasuredPace(self.limits.pace)
 
     @abstractmethod
+    @changes_nothing
     async def probe(self) -> Account:
         """Prove the credential on something it must see; an empty list proves nothing. Raises Denied."""
 
+    @changes_nothing
     async def counted_calls(self) -> CountedCalls | None:
         """What the service counted of a monthly allowance, to be shown; one call at most, which is not counted. None if
         it counts nothing, or does not show it."""
         return None
 
+    @changes_nothing
     async def toggles(self, *, needed: bool = False) -> Toggles | None:
         """The opt-in behaviors that the service lists, to be shown; one call. None if it has none. needed: also if no
         option of this job depends on one, and then without a call."""
         return None
 
+    @changes_nothing
     async def library(self) -> Library | None:
         """Which library this is, to be compared with that of another connection; None while it is not known. Before
         `probe()` only what is known without a call; afterwards it sends none that `schema()` does not send."""
         return None
 
     @abstractmethod
+    @changes_nothing
     async def schema(self) -> Schema:
         """Fields, vocabularies, required flags of this instance."""
 
@@ -169,19 +183,23 @@ class Service(ABC):
         """The entries of a shard after the cursor, in a stable order. Raises TruncatedListing if rows are missing."""
 
     @abstractmethod
+    @changes_nothing
     async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
         """The bytes of a file from `offset`; expired links are renewed. validator: of the version whose rest is wanted,
         for services that answer only with that one; whoever calls compares it with that of the stream. Safe to
         repeat."""
 
     @abstractmethod
+    @changes_nothing
     async def close(self) -> None:
         """Closes the connections. Safe to repeat."""
 
     @abstractmethod
+    @changes_nothing
     async def fetch(self, asset: AssetId) -> Asset:
         """The complete asset; used if an Entry has none, and by verification. Raises NotFound."""
 
+    @changes_nothing
     async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """Which of these assets do not exist or are in the trash. Most were created after `since`. A service that needs
         fewer calls than one for each asset overrides this."""
@@ -199,19 +217,23 @@ class Service(ABC):
         what of them is there. Only of a service where they leave the trash without a new date. Sends no call."""
         return None
 
+    @changes_nothing
     async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
         """Which of these assets, created after `since`, exist and have an upload that is not complete. Only a service
         whose `limits.queue_window` is not zero overrides this. Safe to repeat."""
         return frozenset()
 
+    @changes_nothing
     async def is_trashed(self, asset: AssetId) -> bool:
         """Whether an asset is in the trash; overridden where `fetch` needs several calls. Raises NotFound."""
         return (await self.fetch(asset)).status == TRASH
 
+    @changes_nothing
     async def find(self, marker: Marker) -> AssetId | None:
         """The asset that was created for this marker; waits for the lag of the index before it returns None."""
         raise Unsupported("cannot find by marker")
 
+    @changes_nothing
     async def look_for(self, marker: Marker) -> AssetId | None:
         """An asset with this marker, as the service shows it now: nothing is waited for. It may be in the trash.
         Overridden where `find` waits. Raises InvalidValue for a marker that cannot be searched for."""
@@ -230,6 +252,7 @@ class Service(ABC):
         is in none."""
         raise Unsupported("cannot read the memberships of single assets")
 
+    @changes_nothing
     async def counts(self, fields: Sequence[str]) -> Counts:
         """What the service counts itself, by a few calls; also how many assets have a value in each of these fields."""
         raise Unsupported("does not count")
@@ -267,14 +290,17 @@ class Service(ABC):
         """The file name of an asset made from this draft without a file; empty if only a file brings one."""
         return draft.filename
 
+    @changes_nothing
     async def unknown_languages(self) -> Sequence[str]:
         """Which languages that an option of the job names the service does not have; asked when a job is checked."""
         return ()
 
+    @changes_nothing
     async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these users and groups the service does not know; asked if `Schema.groups` is None."""
         return frozenset()
 
+    @changes_nothing
     async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these users, names in fields of kind `person`, the service does not know and would refuse."""
         return frozenset()
@@ -375,15 +401,18 @@ class Service(ABC):
         repeat."""
         raise Unsupported("cannot remove relations")
 
+    @changes_nothing
     async def public_links(self, asset: AssetId) -> Mapping[str, str]:
         """URLs of an asset that open without a credential and do not expire, by rendition (`original` for the file
         itself); none if it is not published. Raises NotFound."""
         raise Unsupported("has no public links that last")
 
+    @changes_nothing
     async def published(self, asset: AssetId) -> Published:
         """`public_links`, and who sees the asset now; overridden where `fetch` needs several calls. Raises NotFound."""
         return Published(await self.fetch(asset), await self.public_links(asset))
 
+    @changes_nothing
     async def download_link(self, file: FileRef, lasts: timedelta) -> str:
         """A URL of the bytes of a file that anybody can open for at least `lasts` from now, without a credential or a
         header of ours; empty if there is none. It is a secret, on a host that `open` would ask. Raises NotFound. Safe
@@ -408,10 +437,12 @@ class Service(ABC):
         shape."""
         raise Unsupported("has no webhooks")
 
+    @changes_nothing
     async def hinted(self, names: Sequence[str]) -> frozenset[AssetId]:
         """The assets that hints name by these ids; some of those that are gone may be absent."""
         return frozenset(AssetId(name) for name in names)
 
+    @changes_nothing
     async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
         """The asset that an interrupted `create` with this marker and this journal left behind, or None.
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import count
 
 from dam_sync.aio.lru import LruCache
-from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Marker, Patch, Placement, Relation
-from dam_sync.model.audience import Audience
-from dam_sync.model.capabilities import Capabilities
+from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Patch, Placement, Relation
 from dam_sync.model.errors import IntegrityError
 from dam_sync.model.estimator import Estimator
-from dam_sync.model.exposure_options import ExposureOption, ExposureOptions
-from dam_sync.model.library import Library
-from dam_sync.model.limits import CountedCalls, MeasuredPace
-from dam_sync.model.ports import Content, Journal, Stream
-from dam_sync.model.probed import Account, Toggles
+from dam_sync.model.ports import Content, IsReferenced, Journal
+from dam_sync.model.read_through import ReadThrough
 from dam_sync.model.schema import Schema
-from dam_sync.model.service import Batch, Calls, Cursor, Published, Service, Shard, Window
-from dam_sync.model.validator import NO_VALIDATOR, Validator
+from dam_sync.model.service import Calls, Service
 from dam_sync.model.values import Term
 from dam_sync.model.writes import (
     Attachment,
@@ -40,8 +33,8 @@ GROWN_KEPT = 1_000  # assets of which it is remembered that they got a version: 
 READ_KEPT = 1_000  # assets of which it is remembered that they were read: those written next
 
 
-class DryTarget(Service):
-    """Passes reads through; writes return invented ids and are added to `estimated`.
+class DryTarget(ReadThrough):
+    """Passes reads through; writes send nothing, return invented ids and are added to `estimated`.
 
     making: calls among them for terms and containers; finishing: for memberships and relations. versions: file versions
     that were added; grown: new assets that got some. began: the `moment`, a time and the source's calls until then, of
@@ -51,7 +44,7 @@ class DryTarget(Service):
     kind = "dry"
 
     def __init__(self, target: Service, moment: Callable[[], tuple[float, int]]) -> None:
-        self._target = target
+        super().__init__(target)
         self._moment = moment
         self._numbers = count(1)
         self.estimated: Counter[str] = Counter()
@@ -61,122 +54,26 @@ class DryTarget(Service):
         self._grown = LruCache[AssetId, bool](GROWN_KEPT)
         self.began: tuple[float, int] | None = None
 
-    @property
-    def capabilities(self) -> Capabilities:
-        """The capabilities of the target."""
-        return self._target.capabilities
-
-    @property
-    def calls(self) -> Calls:
-        """The calls actually sent: reads."""
-        return self._target.calls
-
-    @property
-    def measured_pace(self) -> MeasuredPace:
-        return self._target.measured_pace
-
-    async def probe(self) -> Account:
-        return await self._target.probe()
-
-    async def counted_calls(self) -> CountedCalls | None:
-        return await self._target.counted_calls()
-
-    async def toggles(self, *, needed: bool = False) -> Toggles | None:
-        return await self._target.toggles(needed=needed)
-
-    async def library(self) -> Library | None:
-        return await self._target.library()
+    @classmethod
+    def of(cls, target: Service, moment: Callable[[], tuple[float, int]]) -> DryTarget:
+        """Of this target; type checkers do not see what is passed on."""
+        return cls(target, moment)
 
     async def adopt_schema(self, source: Schema) -> None:
-        await self._target.adopt_schema(source)
-
-    async def schema(self) -> Schema:
-        return await self._target.schema()
-
-    def shards(self, window: Window) -> AsyncIterator[Shard]:
-        return self._target.shards(window)
-
-    def crawl(self, shard: Shard, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        return self._target.crawl(shard, cursor)
-
-    async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
-        return await self._target.open(file, offset, validator)
-
-    async def close(self) -> None:
-        await self._target.close()
+        """Passed on: nothing is written before the first write."""
+        await self._wrapped.adopt_schema(source)
 
     async def fetch(self, asset: AssetId) -> Asset:
-        found = await self._target.fetch(asset)
+        found = await self._wrapped.fetch(asset)
         self._just_read.put(asset, True)
         return found
 
     async def is_trashed(self, asset: AssetId) -> bool:
-        found = await self._target.is_trashed(asset)
+        found = await self._wrapped.is_trashed(asset)
         self._just_read.put(asset, True)
         return found
 
-    async def missing(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        return await self._target.missing(assets, since)
-
-    async def incomplete(self, assets: Sequence[AssetId], since: datetime) -> frozenset[AssetId]:
-        return await self._target.incomplete(assets, since)
-
-    async def find(self, marker: Marker) -> AssetId | None:
-        return await self._target.find(marker)
-
-    async def look_for(self, marker: Marker) -> AssetId | None:
-        return await self._target.look_for(marker)
-
-    async def find_partial(self, marker: Marker, journal: Journal, *, unmarked: bool = False) -> AssetId | None:
-        return await self._target.find_partial(marker, journal, unmarked=unmarked)
-
-    def token_of(self, marker: Marker) -> str:
-        return self._target.token_of(marker)
-
-    def members(self) -> AsyncIterator[Membership]:
-        return self._target.members()
-
-    def members_of(self, assets: Collection[AssetId]) -> AsyncIterator[Membership]:
-        return self._target.members_of(assets)
-
-    def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        return self._target.terms(vocabulary)
-
-    def containers(self) -> AsyncIterator[Placement]:
-        return self._target.containers()
-
-    def learn_term(self, vocabulary: str, term: Term) -> None:
-        self._target.learn_term(vocabulary, term)
-
-    def learn_container(self, container: Placement) -> None:
-        self._target.learn_container(container)
-
-    def audience(self, draft: Draft) -> Audience:
-        return self._target.audience(draft)
-
-    def closing_option(self, draft: Draft) -> ExposureOption | None:
-        return self._target.closing_option(draft)
-
-    def exposure_options(self) -> ExposureOptions:
-        return self._target.exposure_options()
-
-    def bare_filename(self, draft: Draft) -> str:
-        return self._target.bare_filename(draft)
-
-    async def public_links(self, asset: AssetId) -> Mapping[str, str]:
-        return await self._target.public_links(asset)
-
-    async def published(self, asset: AssetId) -> Published:
-        return await self._target.published(asset)
-
-    async def unknown_groups(self, names: frozenset[str]) -> frozenset[str]:
-        return await self._target.unknown_groups(names)
-
-    async def unknown_people(self, names: frozenset[str]) -> frozenset[str]:
-        return await self._target.unknown_people(names)
-
     async def create(self, draft: Draft, content: Content | None, journal: Journal) -> AssetId:
-        """Nothing is sent."""
         if content is not None and content.link is not None:
             self._count(lambda estimator: estimator.fetched(draft))
         else:
@@ -184,11 +81,9 @@ class DryTarget(Service):
         return AssetId(self._name())
 
     async def update(self, asset: AssetId, patch: Patch) -> None:
-        """Nothing is sent."""
         self._estimate(patch, just_read=self._take_read(asset))
 
     async def replace(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """Nothing is sent."""
         self.versions += 1
         file = FileRef("", content.name, content.size)
         if asset.startswith(INVENTED) and self._grown.get(asset) is None:
@@ -199,69 +94,62 @@ class DryTarget(Service):
             self._estimate(file, just_read=self._take_read(asset))
 
     async def give_first_file(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """Nothing is sent."""
         await self.replace(asset, content, journal)
 
     async def restore_version(self, asset: AssetId, version: FileRef) -> None:
-        """Nothing is sent."""
         self._estimate(VersionReturn(version))
 
     async def remove(self, asset: AssetId) -> None:
-        """Nothing is sent."""
         self.finishing += self._estimate(TrashMove(asset))
 
     async def restore(self, asset: AssetId, draft: Draft) -> None:
-        """Nothing is sent."""
         self._estimate(TrashMove(asset, draft))
 
     async def ensure_term(self, vocabulary: str, term: Term) -> Term:
-        """Nothing is sent."""
         return (await self.ensure_terms(vocabulary, (term,)))[0]
 
     async def ensure_terms(self, vocabulary: str, terms: Sequence[Term]) -> tuple[Term, ...]:
-        """Nothing is sent."""
         self.making += self._count(lambda estimator: estimator.terms(terms))
-        return tuple(replace(self._target.new_term(term), id=self._name()) for term in terms)
+        return tuple(replace(self._wrapped.new_term(term), id=self._name()) for term in terms)
 
     async def ensure_container(self, kind: str, path: Sequence[str], parent: str = "") -> Placement:
-        """Nothing is sent."""
         placement = Placement(kind, tuple(path), self._name())
         self.making += self._estimate(placement)
         return placement
 
     async def rename_term(self, vocabulary: str, term: Term, renamed: Term) -> Term:
-        """Nothing is sent."""
         self.making += self._estimate(Renaming(term))
         return replace(term, label=renamed.label, path=(*term.path[:-1], renamed.label), labels=renamed.labels)
 
     async def rename_container(self, container: Placement, path: Sequence[str], parent: str | None = None) -> Placement:
-        """Nothing is sent."""
         self.making += self._estimate(Renaming(container))
         return replace(container, path=tuple(path))
 
     async def place(self, container: Placement, add: Sequence[AssetId], remove: Sequence[AssetId]) -> None:
-        """Nothing is sent."""
         self.finishing += self._estimate(Membership(container, (*add, *remove)))
 
     async def carry_memberships(self, asset: AssetId, containers: Sequence[Placement]) -> None:
-        """Nothing is sent."""
         self._estimate(CarriedMemberships(tuple(containers)))
 
     async def attach(self, asset: AssetId, content: Content, journal: Journal) -> None:
-        """Nothing is sent."""
         self._estimate(Attachment(content.name), content.size)
 
     async def relate(self, asset: AssetId, relation: Relation) -> None:
-        """Nothing is sent."""
         self.finishing += self._estimate(relation)
 
     async def detach(self, asset: AssetId, file: FileRef, journal: Journal) -> None:
-        """Nothing is sent."""
         self._estimate(PartRemoval(file))
 
     async def unrelate(self, asset: AssetId, relation: Relation) -> None:
-        """Nothing is sent."""
         self.finishing += self._estimate(PartRemoval(relation))
+
+    async def end_shared(self) -> None:
+        return
+
+    async def sweep(self, recorded: IsReferenced) -> int:
+        return 0
+
+    subscribe, unsubscribe, send_test = Service.subscribe, Service.unsubscribe, Service.send_test  # not in a plan
 
     def _estimate(self, change: Change, size: int | None = None, *, just_read: bool = False) -> int:
         """Add the calls that the write will take."""

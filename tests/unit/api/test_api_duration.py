@@ -97,7 +97,7 @@ def test_files_that_the_target_fetches_are_waited_for(tmp_path: Path, waited_for
     waiting = EmptyService()
     waiting.limits = Limits(small_file=SmallFile(waited_for=waited_for))
     files = DryFiles(FolderService(Context(base_url=tmp_path.as_uri(), options=FolderOptions())), fetched=3)
-    target = DryTarget(waiting, lambda: (0.0, 0))
+    target = DryTarget.of(waiting, lambda: (0.0, 0))
     assert PlannedTime.of(target, files, Counter(created=5), (0.0, 0.0)).waits == waits
 
 
