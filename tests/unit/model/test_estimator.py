@@ -94,7 +94,7 @@ def test_terms_of_one_level_are_added_together() -> None:
 def test_what_happens_once_in_a_run_is_counted_with_the_first() -> None:
     estimator, closed = Estimator(Priced()), replace(DRAFT, closed=True)
     assert [estimator.write(closed).get("look", 0) for _ in range(3)] == [1, 0, 0]
-    assert Estimator(Priced()).write(closed)["look"] == 1, "another plan counts anew"
+    assert Estimator(Priced()).write(closed)["look"] == 1, "another plan counts it too"
 
 
 @given(st.lists(st.integers(0, 30), max_size=20))
