@@ -335,11 +335,11 @@ def test_ids_come_in_two_spellings(start: Start) -> None:
 
 
 def test_a_deployment_may_spell_its_words_its_own_way(start: Start) -> None:
-    rig = start(*rows("1"), tokens={"libraries": "brandfolders", "library": "brandfolder"})
-    found = rig.get("/brandfolders")["data"][0]
-    assert found["type"] == "brandfolders"
-    row = rig.get(f"/brandfolders/{found['id']}/assets", include="brandfolder")["data"][0]
-    assert row["relationships"]["brandfolder"]["data"]["type"] == "brandfolders"
+    rig = start(*rows("1"), tokens={"libraries": "shelves", "library": "shelf"})
+    found = rig.get("/shelves")["data"][0]
+    assert found["type"] == "shelves"
+    row = rig.get(f"/shelves/{found['id']}/assets", include="shelf")["data"][0]
+    assert row["relationships"]["shelf"]["data"]["type"] == "shelves"
     assert rig.api.get("/libraries").status_code == 404
 
 
