@@ -1,4 +1,4 @@
-"""Moves digital-asset libraries between services and keeps them in step.
+"""Migrates digital-asset libraries between services and keeps them in sync.
 
     job = dam_sync.Job.load("job.yaml")
     report = await job.run(progress=print)

@@ -39,7 +39,7 @@ PROGRESS_SECONDS = 1.0
 
 
 class Job:
-    """Moves the library of one service to another and keeps it in step.
+    """Migrates the library of one service to another and keeps it in sync.
 
     `Job.load("job.yaml")` reads a job file. In code, `source` and `target` have the same keys as in a job file;
     `settings` are its keys `state`, `limits` and `policy`. A secret in `auth` is a value or a reference such as

@@ -32,7 +32,7 @@ from dam_sync.report.streams import MessageStream, ResultStream
 cli = typer.Typer(
     name="dam-sync",
     cls=CommandGroup,
-    help="Moves digital-asset libraries between services that disagree about everything, and keeps them in step.",
+    help="Migrates digital-asset libraries between services and keeps them in sync.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},

@@ -83,7 +83,7 @@ class ParkReason(StrEnum):
     CAME_FROM_TARGET = (
         "came from the target",
         "another job made the asset from one of the target, which is still there: a run would create a second one",
-        "`adopt JOB` links both, and later runs keep them in step (`dam-sync help operations`); to leave such assets "
+        "`adopt JOB` links both, and later runs keep them in sync (`dam-sync help operations`); to leave such assets "
         "out, exclude them by `select` in the mapping file",
     )
     MEMBERSHIP_REFUSED = (

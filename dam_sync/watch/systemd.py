@@ -15,7 +15,7 @@ STOP_SECONDS = 300  # for writes in progress
 BREAKING = re.compile(r"[\0\r\n]")  # each ends a line of a unit
 UNIT = """\
 [Unit]
-Description=dam-sync: keeps {names} in step
+Description=dam-sync: keeps {names} in sync
 Wants=network-online.target
 After=network-online.target
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+import dam_sync
+from dam_sync.cli import cli
 from dam_sync.config.job import JobConfig, PolicyConfig, SideLimits
 from dam_sync.config.side import SideConfig
 from dam_sync.help import text_of, topics
@@ -114,3 +117,11 @@ def test_assumed_writes_name_an_assumption_and_how_they_are_verified() -> None:
 
 def test_the_table_of_operations_has_every_one() -> None:
     assert set(ABILITIES) == set(Operation)
+
+
+def test_the_tagline_is_the_same_wherever_it_is_read_first() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    tagline = project["description"]
+    assert TEXT.splitlines()[2] == tagline
+    assert (dam_sync.__doc__ or "").splitlines()[0] == tagline
+    assert cli.info.help == tagline
