@@ -44,6 +44,8 @@ def test_a_wheel_has_mappings_help_and_the_marker_of_types(wheel: Path) -> None:
     assert {f"dam_sync/help/{path.name}" for path in (ROOT / "dam_sync" / "help").glob("*.md")} <= names
     assert {f"dam_sync/watch/static/page.{kind}" for kind in ("html", "css", "js")} <= names
     assert "dam_sync/py.typed" in names
+    assert fields["License-File"] == "dam_sync/LICENSE.txt"
+    assert f"{meta.removesuffix('METADATA')}licenses/dam_sync/LICENSE.txt" in names
     assert not [name for name in names if name.startswith("tests/")]
     for field in ("Summary", "License-Expression", "Author", "Keywords", "Classifier", "Requires-Python"):
         assert fields[field], field
