@@ -17,7 +17,7 @@ SUITES := tests --ignore tests/benchmarks --ignore tests/house
 ROOM := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
 IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX); chmod 755 "$$TMPDIR"; trap 'rm -rf "$$TMPDIR"' EXIT;)
 
-.PHONY: help setup fmt check test test-more test-others test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions
+.PHONY: help setup fmt check test test-more test-others test-all costs conformance sim sim-mutants fuzz e2e bench demo emulate reference assumptions release lock
 
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
@@ -38,6 +38,7 @@ check: $(STAMP) ## format, lint, types and house rules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy .ci/release.py
 	$(BIN)/pytest -q tests/house
 
 test: $(STAMP) ## the tests of the day, with every promise in them: make test DATE=2026-12-01 SEED=7
@@ -88,3 +89,9 @@ reference: $(STAMP) ## regenerates the tables in README.md and the help topics
 
 assumptions: $(STAMP) ## the numbered guesses about each service
 	$(BIN)/dam-sync emulate --assumptions
+
+# The same commit gives the same files: dates in them are that of the commit.
+release: $(STAMP) ## wheel, sdist, bill of materials and checksums in dist/, without the network
+	rm -rf dist
+	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
+	$(BIN)/hatchling build -d dist && $(BIN)/python .ci/release.py dist "$$(git describe --always --dirty)"
