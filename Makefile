@@ -22,10 +22,11 @@ IN_MEMORY := $(if $(ROOM),export TMPDIR=$$(mktemp -d -p $(ROOM) dam-sync-XXXXXX)
 help: ## lists these targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  \1\t\2/' | expand -t 16
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit("dam-sync needs Python 3.11 or newer; set PYTHON=…") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement ./requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(STAMP)
 
 setup: $(STAMP) ## makes .venv with everything the other targets need
@@ -95,3 +96,9 @@ release: $(STAMP) ## wheel, sdist, bill of materials and checksums in dist/, wit
 	rm -rf dist
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
 	$(BIN)/hatchling build -d dist && $(BIN)/python .ci/release.py dist "$$(git describe --always --dirty)"
+
+# For every platform and each Python that is supported. It names no index, so that a mirror serves as well as any other.
+lock: $(STAMP) ## locks the newest packages that pyproject.toml allows into requirements.lock
+	$(BIN)/uv --quiet --no-config pip compile pyproject.toml --all-extras --upgrade --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-emit-package dam-sync-engine \
+		--custom-compile-command 'make lock' --output-file requirements.lock > /dev/null

@@ -13,7 +13,9 @@ from tests.house.prose import names_of_tests, prose_of
 from tests.house.sources import text_of
 
 ROOT = Path(__file__).parents[2]
-TOP = {"pyproject.toml", "README.md", "dam_sync", "mappings", "tests", "state", "Makefile"}
+TOP = {"pyproject.toml", "README.md", "dam_sync", "mappings", "tests", "state", "Makefile", "requirements.lock"}
+
+TEXTS = {".py", ".md", ".toml", ".yaml", ".lock", ".txt", ".json", ".html", ".css", ".js", ""}
 
 
 def tracked() -> list[Path]:
@@ -29,7 +31,7 @@ def test_the_top_level_is_the_agreed_one() -> None:
 
 def test_no_paths_of_one_computer_and_no_registry_hosts() -> None:
     forbidden = re.compile(r"/(?:work|root|home)/\w|pypi\." r"org|files\.python" r"hosted")
-    texts = [path for path in tracked() if path.suffix in (".py", ".md", ".toml", ".yaml", "") and path.is_file()]
+    texts = [path for path in tracked() if path.suffix in TEXTS and path.is_file()]
     wrong = [str(path) for path in texts if forbidden.search(path.read_text(encoding="utf-8", errors="replace"))]
     assert not wrong
 
