@@ -102,7 +102,7 @@ def texts() -> dict[str, str]:
             text = text_of(path)
             if name.startswith("tests/"):
                 found[name] = prose_of(text) if any_of_them.search(" ".join(text.split())) else ""
-            elif name.startswith(("dam_sync/", "README.md", "mappings/")):
+            elif name.startswith(("dam_sync/", "README.md", "mappings/", ".github/")):
                 found[name] = text
     return found
 
