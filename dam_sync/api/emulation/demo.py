@@ -53,19 +53,7 @@ class Demo:
 async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str, Any]], None], tell: Tell) -> int:
     """Run the demo. Returns the exit code: 0 if every asset is equal on both sides."""
     folder = demo.folder.resolve()
-    foreign = prepare(folder)
-    tell(f"generating a library of {counted(demo.assets, 'asset')} in {folder}")
-    catalogue = write_library(folder, demo.assets)
-    empty = write_empty_tenant(folder, like_the_source=not demo.ready)
-    write_tenant_options(catalogue, (demo.source, demo.target))
-    keep(folder, foreign)
-    source = [*emulate_arguments(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
-    target = [*emulate_arguments(demo.target), "--load", str(empty)]
-    async with emulated(source) as source_url, emulated(target) as target_url, _state_of(demo, folder, tell) as state:
-        tell(f"the source is emulated at {source_url}, the target at {target_url}")
-        sides = Emulated(demo.source, source_url), Emulated(demo.target, target_url)
-        job = await _write_job(folder, *sides, state, demo.ready)
-        keep(folder, foreign)
+    async with _job_of(demo, folder, tell) as job:
         plan = await plan_job(job, replace(options, output=folder / "plan.json"))
         tell(f"the plan: {sum(plan.operations.values())} writes, see {folder / 'plan.json'}")
         run = await _run(job, demo.workers, options, tell)
@@ -79,6 +67,31 @@ async def run_demo(demo: Demo, options: RunOptions, show: Callable[[Mapping[str,
     if stop is not None:
         tell(f"{stop}; {stop.hint}")
     return code or (0 if verdict.clean else 3)
+
+
+async def plan_demo(demo: Demo) -> Report:
+    """The plan of a demo, without its run."""
+    async with _job_of(demo, demo.folder.resolve(), lambda _: None) as job:
+        return await plan_job(job, RunOptions())
+
+
+@asynccontextmanager
+async def _job_of(demo: Demo, folder: Path, tell: Tell) -> AsyncIterator[Path]:
+    """The job file of a demo, between two tenants that are emulated while it is used."""
+    foreign = prepare(folder)
+    tell(f"generating a library of {counted(demo.assets, 'asset')} in {folder}")
+    catalogue = write_library(folder, demo.assets)
+    empty = write_empty_tenant(folder, like_the_source=not demo.ready)
+    write_tenant_options(catalogue, (demo.source, demo.target))
+    keep(folder, foreign)
+    source = [*emulate_arguments(demo.source), "--load", str(catalogue), "--files", str(folder / "files")]
+    target = [*emulate_arguments(demo.target), "--load", str(empty)]
+    async with emulated(source) as source_url, emulated(target) as target_url, _state_of(demo, folder, tell) as state:
+        tell(f"the source is emulated at {source_url}, the target at {target_url}")
+        sides = Emulated(demo.source, source_url), Emulated(demo.target, target_url)
+        job = await _write_job(folder, *sides, state, demo.ready)
+        keep(folder, foreign)
+        yield job
 
 
 async def _run(job: Path, workers: int, options: RunOptions, tell: Tell) -> Report:
