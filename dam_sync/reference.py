@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from rich.console import Console
+
+from dam_sync.api.emulation.demo import Demo, plan_demo
 from dam_sync.api.emulation.described import credentials, emulator_options, fault_actions
 from dam_sync.config.job_schema import job_schema
 from dam_sync.config.options import required_of
@@ -33,6 +40,7 @@ from dam_sync.model.parking import (
     ParkReason,
 )
 from dam_sync.model.service import Service
+from dam_sync.report.terminal import print_report
 from dam_sync.services import built_in
 from dam_sync.services.folder.api.records import json_schema
 
@@ -40,7 +48,9 @@ EXAMPLES = {"https": "https://dam.example", "file": "file:///folder"}
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 TOPICS = Path(__file__).parent / "help"
-SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PICTURE = "plan"  # the one section that takes a plan of the demo, and so seconds
+PICTURE_WIDTH, PICTURE_ROWS = 118, 4  # of which a code host and a terminal show all
 EXITS = (
     (0, "done, or nothing to do"),
     (1, "failed"),
@@ -179,8 +189,21 @@ def documents() -> list[Path]:
 
 
 def refreshed(text: str, made: Mapping[str, str]) -> str:
-    """A document with its generated sections written again."""
-    return SECTION.sub(lambda match: f"{match[1]}{made[match[2]]}{match[3]}", text)
+    """A document with these sections written again; others stay as they are."""
+    return SECTION.sub(lambda match: f"{match[1]}{made.get(match[2], match[3])}{match[4]}", text)
+
+
+async def picture(folder: Path) -> str:
+    """What `dam-sync plan` prints of the demo, abridged: without the time, which is of this computer, and of the losses
+    those that fit into a line. Takes seconds."""
+    out = StringIO()
+    plan = dict((await plan_demo(Demo(folder))).as_json())
+    plan["headline"] = {**plan["headline"], "text": re.sub(r"about [^;]+, ", "", plan["headline"]["text"])}
+    print_report(Console(file=out, width=PICTURE_WIDTH), plan)
+    lines = [line.rstrip() for line in re.sub(r"(127\.0\.0\.1):\d+", r"\1", out.getvalue()).splitlines()]
+    headline = lines[: lines.index("") + 1]
+    losses = [line for line, below in pairwise(lines[lines.index("Losses") :]) if " " not in (line[:1], below[:1])]
+    return "\n".join(["```text", *headline, *losses[: PICTURE_ROWS + 2], "…", "```", ""])
 
 
 def main() -> None:
@@ -191,6 +214,8 @@ def main() -> None:
             summary = f"The service `{kind.name}`: options, what is moved and what is not, limits, assumed writes."
             topic.write_text(f"# {kind.name}\n\n{summary}\n\n<!-- generated: {kind.name} -->\n<!-- end -->\n")
     made = sections()
+    with TemporaryDirectory() as folder:
+        made[PICTURE] = asyncio.run(picture(Path(folder)))
     schemas = {"catalogue": json_schema(), "job": job_schema(built_in()), "mapping": mapping_schema()}
     for name, schema in schemas.items():
         text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"

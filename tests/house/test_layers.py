@@ -41,7 +41,7 @@ MAY = {
         "transfer",
     },
     "help": {"help", "model"},
-    "reference": {"reference", "api", "config", "help", "mapping", "model", "services"},
+    "reference": {"reference", "api", "config", "help", "mapping", "model", "report", "services"},
     "watch": {"watch", "api", "aio", "config", "model", "report"},
     "cli": {"cli", "watch", "api", "help", "model", "report"},
     "__main__": {"cli"},
