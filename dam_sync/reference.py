@@ -199,7 +199,7 @@ async def picture(folder: Path) -> str:
     out = StringIO()
     plan = dict((await plan_demo(Demo(folder))).as_json())
     plan["headline"] = {**plan["headline"], "text": re.sub(r"about [^;]+, ", "", plan["headline"]["text"])}
-    print_report(Console(file=out, width=PICTURE_WIDTH), plan)
+    print_report(Console(file=out, width=PICTURE_WIDTH, color_system=None), plan)
     lines = [line.rstrip() for line in re.sub(r"(127\.0\.0\.1):\d+", r"\1", out.getvalue()).splitlines()]
     headline = lines[: lines.index("") + 1]
     losses = [line for line, below in pairwise(lines[lines.index("Losses") :]) if " " not in (line[:1], below[:1])]
