@@ -127,10 +127,13 @@ def test_the_tagline_is_the_same_wherever_it_is_read_first() -> None:
     assert cli.info.help == tagline
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / ".github").glob("*.md")), ids=lambda page: page.stem)
+PAGES = [*sorted((ROOT / ".github").glob("*.md")), ROOT / "dam_sync" / "help" / "decisions.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_for_contributors_name_files_topics_and_targets_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:dam_sync|tests)/[\w/.]+|[\w-]+\.(?:toml|lock))`", text)
+    named = re.findall(r"`((?:dam_sync|tests|\.ci)/[\w/.]+|[\w-]+\.(?:toml|lock))`", text)
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert set(re.findall(r"`dam-sync help ([\w-]+)`", text)) <= set(topics())
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
