@@ -16,11 +16,11 @@ from dam_sync.model.journal import results_durable
 T = TypeVar("T")
 R = TypeVar("R")
 TICK = 0.05  # seconds between looks whether a request is due
-PATIENCE = 3.0  # seconds after which those who wait go without the others
+TIMEOUT = 3.0  # seconds after which those who wait go without the others
 
 
-class CoalescedCall:
-    """A participant of shared calls."""
+class CallParticipant:
+    """One who takes part in shared calls."""
 
 
 class _NotSent:
@@ -29,45 +29,45 @@ class _NotSent:
 
 @dataclass(slots=True)
 class RequestCoalescer(Generic[T, R]):
-    """Sends the requests of several callers as one: once all who have a seat have called and nobody joined for `linger`
-    seconds, once `most` ask, or once nothing moved for a while, so that a slow one holds up nobody for long. `send`
-    gives the results in order, or fails for all. If the caller that would send is cancelled, another one sends; if it
-    is cancelled during the call, the others get Transient, as after a lost response."""
+    """Sends the requests of several callers as one: once all participants have called and nobody joined within
+    `join_seconds`, once `most` ask, or once nothing progressed for `timeout` seconds, so that a slow one holds up
+    nobody for long. `send` gives the results in order, or fails for all. If the caller that would send is cancelled,
+    another one sends; if it is cancelled during the call, the others get Transient, as after a lost response."""
 
     clock: Clock
     send: Callable[[Sequence[T]], Awaitable[Sequence[R]]]
     most: int
-    linger: float = TICK
-    patience: float = PATIENCE
-    _seats: set[CoalescedCall] = field(default_factory=set)
-    _waiting: list[tuple[T, asyncio.Future[R | _NotSent], CoalescedCall]] = field(default_factory=list)
-    _moved: float = 0.0
+    join_seconds: float = TICK
+    timeout: float = TIMEOUT
+    _participants: set[CallParticipant] = field(default_factory=set)
+    _waiting: list[tuple[T, asyncio.Future[R | _NotSent], CallParticipant]] = field(default_factory=list)
+    _progressed_at: float = 0.0
 
     @contextmanager
-    def seat(self) -> Iterator[CoalescedCall]:
-        """Held by a caller that will request, or has requested and will soon be followed by another."""
-        mine = CoalescedCall()
-        self._seats.add(mine)
-        self._moved = self.clock.monotonic()
+    def participant(self) -> Iterator[CallParticipant]:
+        """While a caller will request, or has requested and will soon be followed by another."""
+        mine = CallParticipant()
+        self._participants.add(mine)
+        self._progressed_at = self.clock.monotonic()
         try:
             yield mine
         finally:
-            self._seats.discard(mine)
-            self._moved = self.clock.monotonic()
+            self._participants.discard(mine)
+            self._progressed_at = self.clock.monotonic()
 
-    def moves(self) -> None:
-        """A holder of a seat is at work, so that those who wait for it go on waiting."""
-        self._moved = self.clock.monotonic()
+    def progressed(self) -> None:
+        """A participant is at work, so that those who wait for it continue to wait."""
+        self._progressed_at = self.clock.monotonic()
 
-    async def ask(self, item: T, seat: CoalescedCall) -> R:
+    async def ask(self, item: T, participant: CallParticipant) -> R:
         """The result for this caller; an error of the call is raised for all who shared it. What the caller recorded
         before is durable then: the call may be made by the task of another one, which does not wait for it."""
         await results_durable()
         while True:
             answer: asyncio.Future[R | _NotSent] = asyncio.get_running_loop().create_future()
             first = not self._waiting
-            self._waiting.append((item, answer, seat))
-            self._moved = self.clock.monotonic()
+            self._waiting.append((item, answer, participant))
+            self._progressed_at = self.clock.monotonic()
             if first:
                 await self._sent_when_due()
             result = await answer
@@ -85,9 +85,9 @@ class RequestCoalescer(Generic[T, R]):
         await self._sent()
 
     def _is_due(self) -> bool:
-        quiet = self.clock.monotonic() - self._moved
-        all_ask = self._seats <= {seat for _, _, seat in self._waiting}
-        return len(self._waiting) >= self.most or quiet >= self.patience or (all_ask and quiet >= self.linger)
+        quiet = self.clock.monotonic() - self._progressed_at
+        all_ask = self._participants <= {participant for _, _, participant in self._waiting}
+        return len(self._waiting) >= self.most or quiet >= self.timeout or (all_ask and quiet >= self.join_seconds)
 
     async def _sent(self) -> None:
         some, self._waiting = self._waiting, []
@@ -105,7 +105,7 @@ class RequestCoalescer(Generic[T, R]):
                 _answer([waiting], result)
 
 
-_Waiting: TypeAlias = Sequence[tuple[Any, asyncio.Future[Any], CoalescedCall]]
+_Waiting: TypeAlias = Sequence[tuple[Any, asyncio.Future[Any], CallParticipant]]
 
 
 def _answer(waiting: _Waiting, result: object) -> None:

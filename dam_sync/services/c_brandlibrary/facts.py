@@ -28,10 +28,10 @@ MADE_AT_ONCE = 256  # assets written at once, so that their creates and values g
 CREATE_BATCH = 20  # wire C 6.3: assets in one create, at most
 CALL_SPAN = timedelta(minutes=2)  # within which one call creates all its assets, by the clock of the service
 CLAIMS_KEPT = 20_000  # assets of which it is remembered for which source asset they were created
-CREATE_LINGER = 1.0  # for those who begin the next asset, at least
-LINGER_PART = 0.3  # of the wait for a new file, which a group of its own would add
-VALUE_LINGER = 0.1  # for those who were created by the same calls
-FILE_LINGER = 0.5  # for those who get another version of their file
+CREATE_JOIN_SECONDS = 1.0  # for those who begin the next asset, at least
+JOIN_PART = 0.3  # of the wait for a new file, which a group of its own would add
+VALUE_JOIN_SECONDS = 0.1  # for those who were created by the same calls
+FILE_JOIN_SECONDS = 0.5  # for those who get another version of their file
 LIST_SECONDS = 120.0  # wire C 11.35: read timeout of lists
 SINGLE_BYTES = 200_000_000  # spec 001, Limits, Service C: single request below 200 MB from a workstation
 CHUNK_BYTES = 16 * MIB  # wire C 8: 8 to 64 MiB
@@ -65,7 +65,7 @@ FIRST_LOOK = 8.0  # before the first look at a new file that is waited for; smal
 FETCH_LIFE = timedelta(hours=2)  # wire C 6.3: a URL that is imported stays reachable "a couple of hours"
 LEAST_FETCH_SECONDS = 60.0  # for which a later run waits, however long earlier ones did
 READY_SECONDS = 1800.0  # wire C 6.3: 160 s observed for 1.5 GB
-SETTLE_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
+PROCESSING_SECONDS = 30.0  # how long a file that is still worked on is waited for by a reader
 LATE_WAIT = 10.0  # our choice: until a call whose response was lost has arrived, if it still does
 TAG_WAITS = (10.0, 10.0, 20.0, 30.0, 60.0, 120.0)  # wire C 6.6: tags are deleted asynchronously
 SECTION = "dam-sync"  # where assets without a section go, unless the job says otherwise

@@ -59,7 +59,7 @@ AHEAD = timedelta(days=1)  # upper bound of an enumeration: no upload is later, 
 EPOCH = datetime(1990, 1, 1, tzinfo=UTC)  # before any tenant began
 FRESH_SECONDS = 60.0  # wire E 6.2: a fresh id may respond with 404, 409 or 5xx for about a minute
 FRESH_WAITS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between asking again for a fresh id; together FRESH_SECONDS
-SETTLE_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
+PROCESSING_SECONDS = 3.0  # wire E 6.2: an upload is verified before it is complete; asked no sooner
 FETCH_LIFE = timedelta(hours=2)  # spec 002, Upload: `url` is public; for how long is not shown, as for C
 FETCH_SECONDS = 600.0  # assumption 31: a file that is fetched before the response has come by then, and
 FETCH_RATE = 1_000_000  # so many bytes a second

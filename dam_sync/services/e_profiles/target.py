@@ -324,8 +324,8 @@ class ProfilesTarget(ProfilesPart):
     async def _settled(self, asset: AssetId) -> Json:
         """Name, version and profile of an asset whose last upload is complete (wire E 6.7). Raises Rejected."""
         age = self.api.age(asset)
-        if age is not None and age < facts.SETTLE_SECONDS:
-            await sleep_for(self.api.clock, facts.SETTLE_SECONDS - age, PROCESSED, "target")
+        if age is not None and age < facts.PROCESSING_SECONDS:
+            await sleep_for(self.api.clock, facts.PROCESSING_SECONDS - age, PROCESSED, "target")
 
         async def complete() -> Json:
             row = self.api.just_read.take(asset) or await self._state(asset)

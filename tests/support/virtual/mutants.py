@@ -154,8 +154,8 @@ def no_look_for_values(patch: pytest.MonkeyPatch) -> None:
     share = values.FieldValueWriter._shared
     _no_drop_of_equal(patch)
 
-    async def blind(self: Any, owed: Any, found: Any, seat: Any) -> None:
-        await share(self, owed, _nothing, seat)
+    async def blind(self: Any, owed: Any, found: Any, participant: Any) -> None:
+        await share(self, owed, _nothing, participant)
 
     patch.setattr(values.FieldValueWriter, "_shared", blind)
 

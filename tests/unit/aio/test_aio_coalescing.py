@@ -27,9 +27,9 @@ class Sent:
 
 
 async def ask(shared: RequestCoalescer[str, str], text: str, after: float = 0.0) -> str:
-    with shared.seat() as seat:
+    with shared.participant() as participant:
         await asyncio.sleep(after)
-        return await shared.ask(text, seat)
+        return await shared.ask(text, participant)
 
 
 async def test_all_who_are_on_the_way_go_together_and_each_has_its_own_result() -> None:
@@ -49,14 +49,14 @@ async def test_one_alone_waits_for_nobody() -> None:
 async def test_as_many_as_a_call_takes_do_not_wait_for_more() -> None:
     sent = Sent()
     shared = RequestCoalescer(SystemClock(), sent, 2)
-    with shared.seat():
+    with shared.participant():
         assert await asyncio.wait_for(asyncio.gather(ask(shared, "a"), ask(shared, "b")), 2) == ["A", "B"]
 
 
 async def test_one_that_is_slow_is_not_waited_for_for_ever() -> None:
     sent = Sent()
-    shared = RequestCoalescer(SystemClock(), sent, 10, patience=0.2)
-    with shared.seat():
+    shared = RequestCoalescer(SystemClock(), sent, 10, timeout=0.2)
+    with shared.participant():
         assert await asyncio.wait_for(ask(shared, "a"), 5) == "A"
 
 
@@ -72,7 +72,7 @@ async def test_an_error_reaches_each_caller_as_its_own() -> None:
 
 async def test_what_each_recorded_is_durable_before_their_call() -> None:
     sent = Sent()
-    shared = RequestCoalescer(SystemClock(), sent, 10, patience=0.2)
+    shared = RequestCoalescer(SystemClock(), sent, 10, timeout=0.2)
     stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def ask_after_a_record() -> str:
@@ -89,7 +89,7 @@ async def test_what_each_recorded_is_durable_before_their_call() -> None:
 async def test_the_first_of_several_can_be_cancelled_before_it_sends() -> None:
     sent = Sent()
     shared = RequestCoalescer(SystemClock(), sent, 10)
-    with shared.seat():  # nothing is due yet
+    with shared.participant():  # nothing is due yet
         first, *others = (asyncio.ensure_future(ask(shared, text)) for text in "abc")
         await asyncio.sleep(0.1)
         first.cancel()

@@ -302,7 +302,7 @@ class BrandLibraryReader(BrandLibraryOpener):
         return Published(found, await self.public_links(asset))
 
     async def _settled(self, asset: AssetId, row: Json) -> Json:
-        until = self._api.clock.monotonic() + facts.SETTLE_SECONDS
+        until = self._api.clock.monotonic() + facts.PROCESSING_SECONDS
         pauses = chain(facts.READY_WAITS, repeat(facts.READY_WAITS[-1]))
         while not wire.is_settled(row) and (left := until - self._api.clock.monotonic()) > 0:
             await sleep_for(self._api.clock, min(next(pauses), left), PROCESSED, "source")

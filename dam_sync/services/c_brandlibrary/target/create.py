@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from dam_sync.aio.coalescing import CoalescedCall, RequestCoalescer
+from dam_sync.aio.coalescing import CallParticipant, RequestCoalescer
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
 from dam_sync.http.interpreting import interpreting_response, interprets_response
@@ -61,9 +61,9 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             content = await opened(content)
         making = _Making(self, draft, home, collection, content, journal)
         earlier = await _Earlier.of(journal, content)
-        with self._shared.seat() as joining:
+        with self._shared.participant() as joining:
             made = await self._begun(making, earlier, joining)
-            with self._values.shared.seat() as paying:
+            with self._values.shared.participant() as paying:
                 await self._values.add(made, texts, draft.marker.field if draft.marker else "", journal, paying)
             making.marked()
             if earlier.other_file and content is not None:
@@ -71,7 +71,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             await self._finish(made, draft, content, journal)
         return made
 
-    async def _begun(self, making: _Making, earlier: _Earlier, seat: CoalescedCall) -> AssetId:
+    async def _begun(self, making: _Making, earlier: _Earlier, participant: CallParticipant) -> AssetId:
         """The asset, hidden if it must be: the first one of a run that must is created alone, and read back before
         another."""
         form = hiding_form(making.draft, self._api.client.decision_time())
@@ -79,11 +79,11 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
             async with self._first.of(form):
                 if not self._proven.proven([form]):
                     return await self._hidden(making, earlier, None)
-        return await self._hidden(making, earlier, seat)
+        return await self._hidden(making, earlier, participant)
 
-    async def _hidden(self, making: _Making, earlier: _Earlier, seat: CoalescedCall | None) -> AssetId:
+    async def _hidden(self, making: _Making, earlier: _Earlier, participant: CallParticipant | None) -> AssetId:
         draft, journal = making.draft, making.journal
-        made = AssetId(await making.make(seat))
+        made = AssetId(await making.make(participant))
         self._made_at.put(made, JustCreated(self._api.clock.monotonic()))
         if earlier.begun:
             await self._adapt(made, draft, journal, earlier)
@@ -99,10 +99,10 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return await self._uploads.sweep(recorded)
 
     async def _finish(self, made: AssetId, draft: Draft, content: Content | None, journal: Journal) -> None:
-        with self._looks.seat() as looking:
+        with self._looks.participant() as looking:
             if draft.tags:
                 await self._values.add_tags(made, draft.tags, journal)
-                self._shared.moves()
+                self._shared.progressed()
             if self._approves(draft) or (cleans(draft, self._api.options) and await journal.get(CALL) is None):
                 await journal.run("clean", lambda: self._clean(made, draft), idempotent=True)
             await journal.run(
@@ -188,7 +188,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         return True
 
     async def _read_back(
-        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, seat: CoalescedCall
+        self, made: AssetId, draft: Draft, content: Content | None, journal: Journal, participant: CallParticipant
     ) -> Json:
         """Check what the service may have dropped. Raises Rejected, IntegrityError."""
         sent = 1 if await journal.get(ANOTHER) is None else 2
@@ -196,7 +196,7 @@ class BrandLibraryCreator(BrandLibraryWriter, BrandLibraryTaxonomy):
         waits = content is not None and (pulled or self._api.options.readiness == "wait")
         if waits:
             await sleep_for(self._api.clock, self._api.options.first_look, PROCESSED, "target")
-        row = await self._looks.ask(made, seat)
+        row = await self._looks.ask(made, participant)
         row = await self._approved(row if _tells(row, draft, content) else await self._reread(made), draft, journal)
         refuse_claimed(row, draft)
         await self._values.drop_equal(row)
@@ -295,9 +295,9 @@ class _Making:
     journal: Journal
     _creation: Creation | None = None
 
-    async def make(self, seat: CoalescedCall | None) -> Json:
-        """Returns the id. Raises what the upload and the create raise. seat: among those that share calls, None for an
-        asset that is created alone."""
+    async def make(self, participant: CallParticipant | None) -> Json:
+        """Returns the id. Raises what the upload and the create raise. participant: in shared calls, None for an asset
+        that is created alone."""
         content = self.content
         if content is not None and content.link is None and await self.journal.get("create") is None:
             await self.creator._uploads.send(content, self.journal)  # before the intent, because it creates no asset
@@ -313,7 +313,7 @@ class _Making:
             return await self.creator.find(marker, section=self.section, since=parse_instant(begun))
 
         known = found if self.draft.marker is not None else None
-        return await self.journal.run("create", lambda: self._post(seat), reconcile=known)
+        return await self.journal.run("create", lambda: self._post(participant), reconcile=known)
 
     def marked(self) -> None:
         """It has its marker now: its name need no longer distinguish it."""
@@ -323,10 +323,10 @@ class _Making:
     async def _intent(self) -> Json:
         return {"at": instant_text(self.creator._api.clock.now()), "said": _audience_of(self.draft)}
 
-    async def _post(self, seat: CoalescedCall | None) -> Json:
+    async def _post(self, participant: CallParticipant | None) -> Json:
         """Never repeated blindly."""
         creation = self._creation = await self._planned()
-        made = await self._together(creation, seat) if seat is not None else None
+        made = await self._together(creation, participant) if participant is not None else None
         if made is None:
             if await self.journal.get(CALL) is not None:
                 await self.journal.discard(CALL)  # from now on it has a token of its own
@@ -347,12 +347,12 @@ class _Making:
         self._creation = await self._planned()
         return await self._alone(self._creation)
 
-    async def _together(self, creation: Creation, seat: CoalescedCall) -> str | None:
+    async def _together(self, creation: Creation, participant: CallParticipant) -> str | None:
         """By a call shared with others. If that failed, the asset is looked for; None if there is none: it is to be
         created alone, so that only those fail that the service refuses."""
         marker = creation.new.draft.marker
         try:
-            return await self.creator._shared.created(creation, seat)
+            return await self.creator._shared.created(creation, participant)
         except (Rejected, Denied):  # it had no other
             if await is_pulled(self.journal):
                 return None

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dam_sync.aio.coalescing import PATIENCE, CoalescedCall, RequestCoalescer
+from dam_sync.aio.coalescing import TIMEOUT, CallParticipant, RequestCoalescer
 from dam_sync.aio.single_flight import KeyedLock, gather_or_raise
 from dam_sync.http.dates import parse_timestamp
 from dam_sync.http.interpreting import interprets_response
@@ -187,25 +187,25 @@ class SharedCreates:
         self._refused = 0  # shared calls before one was accepted
         self._unmarked: dict[tuple[str, str, str], str] = {}  # owners by likeness
         look = api.options.first_look
-        patience, linger = max(PATIENCE, look), max(facts.CREATE_LINGER, facts.LINGER_PART * look)
-        self._calls = RequestCoalescer[Creation, Result](api.clock, self._send, api.made_at_once, linger, patience)
+        timeout, join_seconds = max(TIMEOUT, look), max(facts.CREATE_JOIN_SECONDS, facts.JOIN_PART * look)
+        self._calls = RequestCoalescer[Creation, Result](api.clock, self._send, api.made_at_once, join_seconds, timeout)
 
     @contextmanager
-    def seat(self) -> Iterator[CoalescedCall]:
-        """Held by an asset that will be created, until it is complete."""
-        with self._calls.seat() as seat:
-            yield seat
+    def participant(self) -> Iterator[CallParticipant]:
+        """While an asset is created, until it is complete."""
+        with self._calls.participant() as participant:
+            yield participant
 
-    def moves(self) -> None:
+    def progressed(self) -> None:
         """An asset that was created is being completed: the next calls wait for those that follow it."""
-        self._calls.moves()
+        self._calls.progressed()
 
-    async def created(self, creation: Creation, seat: CoalescedCall) -> str | None:
+    async def created(self, creation: Creation, participant: CallParticipant) -> str | None:
         """The id of the asset; None if it is to be created by a call of its own. Raises SharedCallFailed, and what its
         call raises if it turned out to have no other."""
         if not self._enabled or not creation.owner:
             return None
-        result = await self._calls.ask(creation, seat)
+        result = await self._calls.ask(creation, participant)
         if isinstance(result, Exception):
             raise result
         return result

@@ -163,8 +163,8 @@ class BrandLibraryUpdater(BrandLibraryWriter):
         no other version. One look for all who are created at the same time."""
         if created.size is None:
             return None
-        with self._file_looks.seat() as seat:
-            row = await self._file_looks.ask(asset, seat)
+        with self._file_looks.participant() as participant:
+            row = await self._file_looks.ask(asset, participant)
         files = wire.attachments_of(row) if row is not None else []
         ready = len(files) == 1 and wire.is_ready(files[0]) and files[0]["attributes"].get("size") == created.size
         return str(files[0]["id"]) if ready else None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dam_sync.aio.coalescing import PATIENCE, CoalescedCall, RequestCoalescer
+from dam_sync.aio.coalescing import TIMEOUT, CallParticipant, RequestCoalescer
 from dam_sync.aio.lru import LruCache
 from dam_sync.aio.polling import poll_until
 from dam_sync.aio.single_flight import KeyedLock
@@ -75,8 +75,10 @@ class FieldValueWriter:
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
     def __post_init__(self) -> None:
-        patience = max(PATIENCE, self.api.options.first_look)  # others may wait for their files meanwhile
-        self.shared = RequestCoalescer(self.api.clock, self._pay, self.api.made_at_once, facts.VALUE_LINGER, patience)
+        timeout = max(TIMEOUT, self.api.options.first_look)  # others may wait for their files meanwhile
+        self.shared = RequestCoalescer(
+            self.api.clock, self._pay, self.api.made_at_once, facts.VALUE_JOIN_SECONDS, timeout
+        )
 
     async def ensure_key(self, texts: Mapping[str, Iterable[str]], marker: Marker | None) -> None:
         """Create the key of our marker if the library has none (wire C 6.9)."""
@@ -105,7 +107,12 @@ class FieldValueWriter:
     # -- while an asset is made ------------------------------------------------------------------------------------
 
     async def add(
-        self, asset: AssetId, texts: Mapping[str, tuple[str, ...]], first: str, journal: Journal, seat: CoalescedCall
+        self,
+        asset: AssetId,
+        texts: Mapping[str, tuple[str, ...]],
+        first: str,
+        journal: Journal,
+        participant: CallParticipant,
     ) -> None:
         """The values of a new asset, one call for each key, shared with assets created at the same time, `first`
         called before; after a lost response, or a refusal of others' values, only what is missing."""
@@ -115,7 +122,7 @@ class FieldValueWriter:
             if await journal.get(IN_PART) and await found():
                 return True
             try:
-                await self._shared(PendingValues(asset, left), found, seat)
+                await self._shared(PendingValues(asset, left), found, participant)
             except DamSyncError:  # of several calls the last was refused: those before it were not
                 await note_fact(journal, IN_PART)
                 raise
@@ -131,12 +138,12 @@ class FieldValueWriter:
         if left:
             await journal.run("values", post, reconcile=found)
 
-    async def _shared(self, owed: PendingValues, found: Call, seat: CoalescedCall) -> None:
+    async def _shared(self, owed: PendingValues, found: Call, participant: CallParticipant) -> None:
         """Together with others. After a response that was lost, or that lacks some, the missing ones are sent again
         together and then alone."""
-        error = await self.shared.ask(owed, seat)
+        error = await self.shared.ask(owed, participant)
         if not owed.alone and isinstance(error, InDoubt):
-            error = None if await found() else await self.shared.ask(owed, seat)
+            error = None if await found() else await self.shared.ask(owed, participant)
         if not owed.alone and isinstance(error, InDoubt):
             error = None if await found() else (await self._pay([owed]))[0]
         if error is not None:
@@ -320,7 +327,7 @@ class BrandLibraryWriter(BrandLibraryFinder):
         self._values = FieldValueWriter(self._api, self._tenant)
         self._made_at = LruCache[str, JustCreated](facts.MADE_KEPT)  # the assets that this process created
         self._file_looks = RequestCoalescer(
-            self._api.clock, self._files_looked, self._api.made_at_once, facts.FILE_LINGER
+            self._api.clock, self._files_looked, self._api.made_at_once, facts.FILE_JOIN_SECONDS
         )
 
     async def _files_looked(self, several: Sequence[str]) -> Sequence[Json]:

@@ -132,7 +132,9 @@ class Pull:
 
         waits, most, wanted = facts.PENDING_WAITS, self.api.options.fetch_seconds, self.api.keep_waiting
         seconds = min(most, max(most - waited, facts.LEAST_FETCH_SECONDS))
-        row = await poll_until(self.api.clock, look, seconds, waits, FETCHED, delay=facts.SETTLE_SECONDS, look=wanted)
+        row = await poll_until(
+            self.api.clock, look, seconds, waits, FETCHED, delay=facts.PROCESSING_SECONDS, look=wanted
+        )
         if row is None:
             return False
         size = wire.file_of(row, made).size
