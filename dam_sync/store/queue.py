@@ -39,7 +39,7 @@ from dam_sync.store.journal import begun_among, drop_steps, vouch_for
 from dam_sync.store.links import write_link
 from dam_sync.store.rows import CauseRow, HeldBackRow, ParkedRow, Work
 from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
-from dam_sync.store.server.workers import held_by, is_held_by
+from dam_sync.store.server.workers import is_leased_by, leased_by
 from dam_sync.store.standing import USUAL, with_done_again
 from dam_sync.store.statements import PreparedStatement, listed_statement
 from dam_sync.store.tables import CONFLICTS, LINK, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
@@ -154,19 +154,19 @@ class WorkQueue(Repository):
 
     async def extend(self, works: Sequence[Work], lease: timedelta) -> None:
         """Extend the leases of these; those no longer held do not change."""
-        held = update(WORK).where(_HELD, held_by(self._database.holder)).values(due=self._now(lease))
+        held = update(WORK).where(_HELD, leased_by(self._database.holder)).values(due=self._now(lease))
         await self._on_each(held, works)
 
     async def release(self, works: Sequence[Work]) -> None:
         """Put back items that were not tried; they can be claimed again at once."""
         back = {"state": "pending", "due": "", "holder": "", "attempt": ONE_LESS, "again": False}
-        await self._on_each(update(WORK).where(_HELD, held_by(self._database.holder)).values(back), works)
+        await self._on_each(update(WORK).where(_HELD, leased_by(self._database.holder)).values(back), works)
 
     async def retry(self, work: Work, after_s: float) -> None:
         """Put back items that were tried; they can be claimed again in `after_s` seconds."""
         due = self._now(timedelta(seconds=max(0.0, after_s)))
         back = {"state": "pending", "due": due, "holder": "", "again": False}
-        await self._on_each(update(WORK).where(_HELD, held_by(self._database.holder)).values(back), [work])
+        await self._on_each(update(WORK).where(_HELD, leased_by(self._database.holder)).values(back), [work])
 
     async def complete(self, work: Work, outcome: Outcome) -> None:
         """Commit the outcome with its link, bulk placements, relations and the end of its journal, in one transaction.
@@ -181,7 +181,7 @@ class WorkQueue(Repository):
             if (
                 row is None
                 or row.seq != work.seq
-                or (row.state == "claimed" and not is_held_by(row.holder, self._database.holder))
+                or (row.state == "claimed" and not is_leased_by(row.holder, self._database.holder))
             ):
                 raise StoreBusy("another process is working on this asset", asset=work.asset)
             if row.state == "settled":

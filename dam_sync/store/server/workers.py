@@ -53,12 +53,12 @@ class WorkerProcess:
         return self.host == socket.gethostname() and not process_exists(self.pid)
 
 
-def held_by(holder: str) -> ColumnElement[bool]:
+def leased_by(holder: str) -> ColumnElement[bool]:
     """The condition for rows that this process claimed, also if one of its workers has them."""
     return or_(WORK.c.holder == holder, WORK.c.holder.startswith(f"{holder}/", autoescape=True))
 
 
-def is_held_by(found: str, holder: str) -> bool:
+def is_leased_by(found: str, holder: str) -> bool:
     """The same for a row that was read."""
     return found == holder or found.startswith(f"{holder}/")
 
@@ -77,7 +77,7 @@ class WorkerRepository(Repository):
         """Take an asset back from the worker that has it; what that one tries to record from now on is refused. Returns
         whether a worker had begun it."""
         own = self._database.holder
-        mine = (WORK.c.asset == work.asset, WORK.c.seq == work.seq, WORK.c.state == "claimed", held_by(own))
+        mine = (WORK.c.asset == work.asset, WORK.c.seq == work.seq, WORK.c.state == "claimed", leased_by(own))
 
         def job(c: Connection) -> bool:
             found = c.execute(select(WORK.c.holder).where(*mine)).scalar()
