@@ -1,4 +1,4 @@
-"""What a rollback that was given up had begun: it is completed for these assets, and the run finds what to write."""
+"""What an abandoned rollback had begun: it is completed for these assets, and the run finds what to write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = 500
 SHOWN = "the rollback of run {} had begun to show asset {} to more people again, and was completed for it, as `{}` says"
 
 
-async def settle_given_up(context: RunContext) -> None:
+async def finish_abandoned(context: RunContext) -> None:
     """An asset whose earlier values a rollback had begun to return gets all of them, and is read again: the state would
     have those of the run that was to be undone, and the run nothing to write. One that it moved to the trash has no
     link any more. Relations and names that it had begun to give back are given back. Safe to repeat."""

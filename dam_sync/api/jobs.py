@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import anyio
 
+from dam_sync.api.abandoned_rollbacks import finish_abandoned
 from dam_sync.api.atomic_io import atomic_write, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, refuse_unmarked, run_context_of
-from dam_sync.api.given_up import settle_given_up
 from dam_sync.api.job_file import job_of
 from dam_sync.api.plans.plan_file import PLAN, write_plan
 from dam_sync.api.plans.plan_report import PlanSpan, add_allowances, add_estimate, add_service_notes
@@ -152,7 +152,7 @@ async def _admitted(context: RunContext, options: RunOptions) -> None:
     """Raises what keeps a run from writing anything."""
     context.options = replace(options, limit=await limit_left(context))
     await refuse_before_run(context)
-    await settle_given_up(context)
+    await finish_abandoned(context)
     await refuse_unknown(context)
 
 
@@ -186,7 +186,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await recall_accepted(context)
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
-        await settle_given_up(context)
+        await finish_abandoned(context)
         await refuse_unknown(context)
         files = DryFiles(opened.source)
         context.contents = files.contents

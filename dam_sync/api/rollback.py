@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 
+from dam_sync.api.abandoned_rollbacks import listed_writes
 from dam_sync.api.atomic_io import csv_file, prove_writable, scratch_dir
 from dam_sync.api.bootstrap import ConnectedJob, connected, run_context_of
-from dam_sync.api.given_up import listed_writes
 from dam_sync.api.job_file import job_of
 from dam_sync.api.jobs import RESUME_PAUSE, copy_state
 from dam_sync.api.reports.kept_reports import keep_rollback

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.given_up import listed_writes
+from dam_sync.api.abandoned_rollbacks import listed_writes
 from dam_sync.engine.decide.patches import changes_of_members
 from dam_sync.engine.rollback.rollback import Rollback
 from dam_sync.model import journal_names

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dam_sync.api.given_up import settle_given_up
+from dam_sync.api.abandoned_rollbacks import finish_abandoned
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.context.run_context import Tallies
@@ -355,7 +355,7 @@ async def given_up(scene: Scene) -> Sequence[str]:
             await store.journal(Work(0, AssetId(source), "", begun=True), 1).run(name, call_again, idempotent=True)
         await note_fact(store.undo_journal(1, target, source), journal_names.silent("returning"), True)
     await store.undo_journal(1, "X2", "S2").begin([journal_names.undo("create")])
-    await settle_given_up(context)
+    await finish_abandoned(context)
     return [target for targets in (await store.begun_undos()).values() for target in targets]
 
 
