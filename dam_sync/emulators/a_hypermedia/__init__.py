@@ -11,9 +11,9 @@ from dam_sync.emulators.a_hypermedia.call import Instance
 from dam_sync.emulators.a_hypermedia.dump import ground_truth
 from dam_sync.emulators.a_hypermedia.errors import Refusal
 from dam_sync.emulators.a_hypermedia.hal import refusal
-from dam_sync.emulators.a_hypermedia.leftovers import leftovers_of
 from dam_sync.emulators.a_hypermedia.loading import Loader, add_users
 from dam_sync.emulators.a_hypermedia.options import options_of
+from dam_sync.emulators.a_hypermedia.orphans import orphans_of
 from dam_sync.emulators.a_hypermedia.routes import routes_of
 from dam_sync.emulators.kit.app import Application, application
 from dam_sync.emulators.kit.catalogue import Catalogue
@@ -44,7 +44,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
         objects,
         load=load,
         dump=lambda: ground_truth(instance.library),
-        leftovers=lambda: leftovers_of(instance),
+        orphans=lambda: orphans_of(instance),
         audience=instance.library.audience,
         error=_error,
         rate=instance.options.rate,

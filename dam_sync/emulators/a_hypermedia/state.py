@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from dam_sync.emulators.a_hypermedia.audience_oracle import AudienceOracle
 from dam_sync.emulators.a_hypermedia.errors import Refusal, bad, forbidden, not_found
 from dam_sync.emulators.a_hypermedia.lexicon import Lexicon
 from dam_sync.emulators.a_hypermedia.metadata import Typist
 from dam_sync.emulators.a_hypermedia.options import Options
-from dam_sync.emulators.a_hypermedia.outsiders import Outsiders
 from dam_sync.emulators.a_hypermedia.probing import facts_of, xmp_id_of
 from dam_sync.emulators.a_hypermedia.records import Media, User, Values, Version, form_type_of
 from dam_sync.emulators.a_hypermedia.schema import Form, FormField, Schema, SchemaBuilder
@@ -36,7 +36,7 @@ class Library:
         self.twins = Twins()
         self.by_xmp: dict[str, int] = {}
         self.users: dict[str, User] = {}
-        self.audience = Audience(world, Outsiders(self))
+        self.audience = Audience(world, AudienceOracle(self))
         self._last_media, self._last_version = 8800, 3000
         self.set_up(SchemaBuilder(Catalogue(), {}).build())
         self.add_user(User(2, options.login, options.password, "ADMIN", options.download_level))

@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dam_sync.emulators.b_documents.calls import exception
 from dam_sync.emulators.b_documents.dump import ground_truth
 from dam_sync.emulators.b_documents.enrichers import enrichers_of
-from dam_sync.emulators.b_documents.leftovers import leftovers_of
 from dam_sync.emulators.b_documents.loading import Loader
 from dam_sync.emulators.b_documents.options import Options, options_of
+from dam_sync.emulators.b_documents.orphans import orphans_of
 from dam_sync.emulators.b_documents.routes import routes_of
 from dam_sync.emulators.b_documents.server import Server
 from dam_sync.emulators.kit.app import Application
@@ -44,7 +44,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
     limit = RateLimit(world, given.rate) if given.rate else None
     app = Platform(
         routes_of(server), world, faults, objects,
-        load=load, dump=lambda: ground_truth(server.repository), leftovers=lambda: leftovers_of(server),
+        load=load, dump=lambda: ground_truth(server.repository), orphans=lambda: orphans_of(server),
         error=_error, limit=limit, audience=server.audience,
     )  # fmt: skip
     app.aliases = Aliases(given)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from dam_sync.emulators.b_documents.accounts import Accounts
+from dam_sync.emulators.b_documents.audience_oracle import AudienceOracle, Watch
 from dam_sync.emulators.b_documents.batches import Batches
 from dam_sync.emulators.b_documents.enrichment import Enrichment
 from dam_sync.emulators.b_documents.idempotency import Keys
 from dam_sync.emulators.b_documents.options import Options
-from dam_sync.emulators.b_documents.outsiders import Outsiders, Watch
 from dam_sync.emulators.b_documents.records import User
 from dam_sync.emulators.b_documents.render import Writer
 from dam_sync.emulators.b_documents.repository import Repository
@@ -28,7 +28,7 @@ class Server:
     def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.repository = Repository(world, objects, options)
-        self.audience = Audience(world, Outsiders(self.repository))
+        self.audience = Audience(world, AudienceOracle(self.repository))
         self.repository.on_commit.append(Watch(self.repository, self.audience).committed)
         self.accounts = Accounts(world, self.repository.people, options)
         self.batches = Batches(world, objects, options)

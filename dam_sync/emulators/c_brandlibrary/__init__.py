@@ -10,10 +10,10 @@ from dam_sync.emulators.c_brandlibrary.browsing import Browsing
 from dam_sync.emulators.c_brandlibrary.calls import Gate, kit_error
 from dam_sync.emulators.c_brandlibrary.creating import Creator
 from dam_sync.emulators.c_brandlibrary.dump import ground_truth
-from dam_sync.emulators.c_brandlibrary.leftovers import leftovers_of
 from dam_sync.emulators.c_brandlibrary.links import Links
 from dam_sync.emulators.c_brandlibrary.loading import Loader
 from dam_sync.emulators.c_brandlibrary.options import options_of
+from dam_sync.emulators.c_brandlibrary.orphans import orphans_of
 from dam_sync.emulators.c_brandlibrary.reading import Reading
 from dam_sync.emulators.c_brandlibrary.routes import Served, routes_of
 from dam_sync.emulators.c_brandlibrary.search import Search
@@ -66,7 +66,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
         objects,
         load=load,
         dump=lambda: ground_truth(tenant),
-        leftovers=lambda: leftovers_of(tenant, uploads),
+        orphans=lambda: orphans_of(tenant, uploads),
         audience=tenant.audience,
         error=kit_error(given),
     )

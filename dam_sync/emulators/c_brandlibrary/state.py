@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from dam_sync.emulators.c_brandlibrary.accounts import Accounts
 from dam_sync.emulators.c_brandlibrary.agenda import Agenda
+from dam_sync.emulators.c_brandlibrary.audience_oracle import AudienceOracle
 from dam_sync.emulators.c_brandlibrary.index import Index
 from dam_sync.emulators.c_brandlibrary.naming import Names, slug_of
 from dam_sync.emulators.c_brandlibrary.options import Options
-from dam_sync.emulators.c_brandlibrary.outsiders import Outsiders
 from dam_sync.emulators.c_brandlibrary.records import (
     LEVELS,
     Asset,
@@ -45,7 +45,7 @@ class Tenant:
     def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         self.plays = options.plays
-        self.audience = Audience(world, Outsiders(self))
+        self.audience = Audience(world, AudienceOracle(self))
         self.tokens = Tokens(options.tokens)
         self.names = Names(world)
         self.agenda = Agenda(world)

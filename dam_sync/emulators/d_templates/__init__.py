@@ -10,9 +10,9 @@ from dam_sync.emulators.d_templates.calls import Gate, kit_error
 from dam_sync.emulators.d_templates.collections import Collections
 from dam_sync.emulators.d_templates.deliveries import post
 from dam_sync.emulators.d_templates.dump import ground_truth
-from dam_sync.emulators.d_templates.leftovers import leftovers_of
 from dam_sync.emulators.d_templates.loading import Loader
 from dam_sync.emulators.d_templates.options import options_of
+from dam_sync.emulators.d_templates.orphans import orphans_of
 from dam_sync.emulators.d_templates.people import People
 from dam_sync.emulators.d_templates.routes import routes_of
 from dam_sync.emulators.d_templates.state import Tenant
@@ -51,7 +51,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
     app = application(
         routes_of(tenant, accounts, collections, storage, creation), world, faults, objects,
         load=load, dump=lambda: ground_truth(tenant, collections),
-        leftovers=lambda: leftovers_of(tenant, creation, collections), audience=tenant.audience, error=kit_error,
+        orphans=lambda: orphans_of(tenant, creation, collections), audience=tenant.audience, error=kit_error,
     )  # fmt: skip
     app.storage = storage
     app.add_middleware(Gate, tenant=tenant, options=given)

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dam_sync.emulators.d_templates.audience_oracle import AudienceOracle
 from dam_sync.emulators.d_templates.index import Index
 from dam_sync.emulators.d_templates.metadata import Metadata
 from dam_sync.emulators.d_templates.options import Options
-from dam_sync.emulators.d_templates.outsiders import Outsiders
 from dam_sync.emulators.d_templates.records import Record, Refusal, User, failed, refused
 from dam_sync.emulators.d_templates.relations import Relations
 from dam_sync.emulators.d_templates.schema import Schema, new_uuid
@@ -40,7 +40,7 @@ class Tenant:
 
     def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
-        self.audience = Audience(world, Outsiders(self))
+        self.audience = Audience(world, AudienceOracle(self))
         self.schema = Schema(self.uuid, self.now, apply_after_post="apply_after_post" in options.plays)
         self.metadata = Metadata(self.schema)
         self.index = Index(Texts(self.schema, self.metadata, options.text_content).of)

@@ -9,10 +9,10 @@ from dam_sync.emulators.e_profiles.accounts import Accounts
 from dam_sync.emulators.e_profiles.calls import Gate, Window, kit_error
 from dam_sync.emulators.e_profiles.deliveries import Post
 from dam_sync.emulators.e_profiles.dump import ground_truth
-from dam_sync.emulators.e_profiles.leftovers import leftovers_of
 from dam_sync.emulators.e_profiles.links import Links
 from dam_sync.emulators.e_profiles.loading import Loader
 from dam_sync.emulators.e_profiles.options import options_of
+from dam_sync.emulators.e_profiles.orphans import orphans_of
 from dam_sync.emulators.e_profiles.routes import routes_of
 from dam_sync.emulators.e_profiles.state import Tenant
 from dam_sync.emulators.e_profiles.uploads import Uploads
@@ -43,7 +43,7 @@ def emulator(world: Environment, faults: Faults, objects: ObjectStore, options: 
 
     app = application(
         routes_of(tenant, accounts, links, uploads), world, faults, objects,
-        load=load, dump=lambda: ground_truth(tenant), leftovers=lambda: leftovers_of(tenant, uploads),
+        load=load, dump=lambda: ground_truth(tenant), orphans=lambda: orphans_of(tenant, uploads),
         audience=tenant.audience, error=kit_error(world),
     )  # fmt: skip
     app.storage = links

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dam_sync.emulators.e_profiles.audience_oracle import AudienceOracle
 from dam_sync.emulators.e_profiles.index import Index
 from dam_sync.emulators.e_profiles.metadata import Metadata
 from dam_sync.emulators.e_profiles.options import Options
-from dam_sync.emulators.e_profiles.outsiders import Outsiders
 from dam_sync.emulators.e_profiles.records import Asset, Profile, Refusal, User, Version, epoch_of
 from dam_sync.emulators.e_profiles.search import Search
 from dam_sync.emulators.e_profiles.taxonomy import Category, Collection, Taxonomy
@@ -32,7 +32,7 @@ class Tenant:
     def __init__(self, world: Environment, objects: ObjectStore, options: Options) -> None:
         self.world, self.objects, self.options = world, objects, options
         plays = options.plays
-        self.audience = Audience(world, Outsiders(self))
+        self.audience = Audience(world, AudienceOracle(self))
         self.metadata = Metadata(
             ignore_unknown="ignore_unknown" in plays,
             empty_required="empty_required" in plays,

@@ -25,7 +25,7 @@ from dam_sync.emulators.kit.environment import CallInFlight, Environment, Json, 
 from dam_sync.emulators.kit.faults import ODD, Fault, Faults
 from dam_sync.emulators.kit.foreign import foreigner
 from dam_sync.emulators.kit.object_store import ObjectStore
-from dam_sync.emulators.kit.orphans import Leftovers, nothing_left
+from dam_sync.emulators.kit.orphans import Orphans, no_orphans
 from dam_sync.emulators.kit.storage import storage_host
 
 ErrorBody = Callable[[int, str, str], Response]
@@ -47,7 +47,7 @@ def application(
     *,
     load: Load | None = None,
     dump: Dump | None = None,
-    leftovers: Leftovers = nothing_left,
+    orphans: Orphans = no_orphans,
     audience: Audience | None = None,
     error: ErrorBody = plain_error,
     rate: float | None = None,
@@ -55,18 +55,18 @@ def application(
     """The service: `routes` on its API host, the object store on the storage host, control routes under `/_emulator`.
 
     load(catalogue, files) fills the tenant and becomes `app.state.load`; dump() gives the ground truth, one neutral
-    asset each; leftovers() what lies about besides assets; audience: who sees the assets; error makes the bodies of
+    asset each; orphans() what was begun and never finished; audience: who sees the assets; error makes the bodies of
     what the kit answers itself (404, 405, 429, 500); rate: calls a second.
     """
     limit = RateLimit(world, rate) if rate else None
     return Application(
-        routes, world, faults, objects, load=load, dump=dump, leftovers=leftovers, error=error, limit=limit,
+        routes, world, faults, objects, load=load, dump=dump, orphans=orphans, error=error, limit=limit,
         audience=audience,
     )  # fmt: skip
 
 
 class Application(Starlette):
-    """See `application`; `state` carries world, faults, objects, load, dump, leftovers and audience."""
+    """See `application`; `state` carries world, faults, objects, load, dump, orphans and audience."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Application(Starlette):
         *,
         load: Load | None,
         dump: Dump | None,
-        leftovers: Leftovers = nothing_left,
+        orphans: Orphans = no_orphans,
         audience: Audience | None = None,
         error: ErrorBody,
         limit: RateLimit | None,
@@ -92,8 +92,8 @@ class Application(Starlette):
         self.state.load = self._loading(load or _nothing_to_load)
         self.state.audience = self.audience
         self.state.dump = dump or (lambda: ())
-        self.state.leftovers = lambda: list(leftovers())
-        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump, leftovers, self.audience)])
+        self.state.orphans = lambda: list(orphans())
+        self.table = RouteTable([*routes, *control_routes(world, faults, self.state.dump, orphans, self.audience)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sort the call to the storage host, the control routes or the API."""

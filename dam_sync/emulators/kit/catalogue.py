@@ -27,7 +27,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 """What a record of a catalogue file must have. `rights` of assets and containers: groups, release_at, expires_at,
 restrictions (`restrictions`); a container may be `public` or `stealth`, a group say whom it `opens` to, see
-`outsiders.py` of each emulator."""
+`audience_oracle.py` of each emulator."""
 OWN_FIELDS = frozenset({"title", "name", "description"})  # some services have these without a field record
 _LISTS = {
     "type": "types",

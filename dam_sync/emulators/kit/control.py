@@ -12,15 +12,13 @@ from starlette.routing import Route
 from dam_sync.emulators.kit.audience import Audience
 from dam_sync.emulators.kit.environment import Environment, Json
 from dam_sync.emulators.kit.faults import Faults
-from dam_sync.emulators.kit.orphans import Leftovers
+from dam_sync.emulators.kit.orphans import Orphans
 
 Dump = Callable[[], Iterable[Mapping[str, Json]]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def control_routes(
-    world: Environment, faults: Faults, dump: Dump, leftovers: Leftovers, audience: Audience
-) -> list[Route]:
+def control_routes(world: Environment, faults: Faults, dump: Dump, orphans: Orphans, audience: Audience) -> list[Route]:
     """Routes that are neither counted nor struck by faults, and need no credentials."""
     return [
         Route("/_emulator/calls", _calls(world)),
@@ -28,7 +26,7 @@ def control_routes(
         Route("/_emulator/faults", _fault_lines(faults), methods=["GET", "POST", "DELETE"]),
         Route("/_emulator/clock", _clock(world), methods=["GET", "POST"]),
         Route("/_emulator/assets", _assets(dump)),
-        Route("/_emulator/leftovers", _leftovers(leftovers)),
+        Route("/_emulator/orphans", _orphans(orphans)),
         Route("/_emulator/audience", _audience(audience)),
         Route("/_emulator/events", _events(world)),
     ]
@@ -79,9 +77,9 @@ def _assets(dump: Dump) -> Endpoint:
     return assets
 
 
-def _leftovers(leftovers: Leftovers) -> Endpoint:
+def _orphans(orphans: Orphans) -> Endpoint:
     async def listed(request: Request) -> Response:
-        return JSONResponse(list(leftovers()))
+        return JSONResponse(list(orphans()))
 
     return listed
 

@@ -133,7 +133,7 @@ class FolderState:
             files = {part: [{key: file[key] for key in file if key != "file"} for file in row[part]] for part in PARTS}
             yield {**row, **files}
 
-    def leftovers(self) -> Iterator[Row]:
+    def orphans(self) -> Iterator[Row]:
         """What is left over besides assets: partial files, until a run removes them; files that no record names; and
         a bag that does not validate."""
         path, now = self.side.path, self._clock.now().timestamp()

@@ -56,7 +56,7 @@ def orphans_in(universe: Universe, target: Tenant, state: Path) -> Orphans:
 
 def kinds(target: Tenant) -> Counter[str]:
     """How many of each kind the tenant's emulator reports."""
-    return Counter(row["kind"] for row in target.app.state.leftovers())
+    return Counter(row["kind"] for row in target.app.state.orphans())
 
 
 def beside(folder: Path) -> Iterator[str]:

@@ -18,7 +18,7 @@ DAY = 86_400
 
 def kinds(url: str) -> Counter[str]:
     """What the control route reports, by kind."""
-    rows: list[dict[str, Any]] = httpx.get(f"{url}/_emulator/leftovers", trust_env=False, verify=False).json()
+    rows: list[dict[str, Any]] = httpx.get(f"{url}/_emulator/orphans", trust_env=False, verify=False).json()
     assert all({"kind", "id", "age", "bytes", "life"} == row.keys() for row in rows)
     return Counter(row["kind"] for row in rows)
 

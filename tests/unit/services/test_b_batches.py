@@ -48,8 +48,8 @@ async def together(tenant: Tenant, service: Service, names: Sequence[str] = NAME
     return found
 
 
-def lying(tenant: Tenant) -> Counter[str]:
-    return Counter(row["kind"] for row in tenant.served.app.state.leftovers())
+def orphans(tenant: Tenant) -> Counter[str]:
+    return Counter(row["kind"] for row in tenant.served.app.state.orphans())
 
 
 async def digests(tenant: Tenant, names: Sequence[str]) -> dict[str, str]:
@@ -74,7 +74,7 @@ async def test_assets_written_at_the_same_time_share_a_batch(tenant: Tenant) -> 
         await together(tenant, tenant.connect())
     assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [1, 3, 1]
     await stored(tenant, NAMES)
-    assert not lying(tenant)
+    assert not orphans(tenant)
 
 
 async def test_assets_written_one_after_the_other_share_it_too_and_nobody_waits(tenant: Tenant) -> None:
@@ -84,7 +84,7 @@ async def test_assets_written_one_after_the_other_share_it_too_and_nobody_waits(
     with tenant.costs() as spent:
         for name in NAMES:
             await created(tenant, service, name, MemoryJournal())
-        assert lying(tenant) == {"batch": 1}
+        assert orphans(tenant) == {"batch": 1}
         await service.end_shared()
     assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [1, 3, 1]
     assert tenant.world.now() - before < timedelta(seconds=1)
@@ -95,7 +95,7 @@ async def test_a_full_batch_is_dropped_when_its_last_file_is_used(tenant: Tenant
     with tenant.costs() as spent:
         await together(tenant, tenant.connect(), [f"file {number}" for number in range(files)])
     assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [2, files, 2]
-    assert not lying(tenant)
+    assert not orphans(tenant)
 
 
 def test_a_batch_takes_so_many_files_of_so_many_bytes() -> None:
@@ -116,7 +116,7 @@ async def test_a_refused_asset_fails_alone(tenant: Tenant) -> None:
     there = [name for name, each in zip(NAMES, found, strict=True) if each is not refused]
     await stored(tenant, there)
     assert not [row for name in NAMES if name not in there for row in tenant.marked(name)]
-    assert not lying(tenant), "the batch waits for nobody"
+    assert not orphans(tenant), "the batch waits for nobody"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ async def test_a_refusal_fails_only_the_asset_of_the_call_and_the_batch_is_dropp
     tenant.fail(fault)
     found = await together(tenant, tenant.connect())
     assert sum(isinstance(each, DamSyncError) for each in found) == 1
-    assert not lying(tenant)
+    assert not orphans(tenant)
 
 
 @pytest.mark.parametrize("call", [CREATE, SENT, "POST /api/v1/upload/new/default"])
@@ -166,7 +166,7 @@ async def test_a_damaged_file_is_sent_again_alone(tenant: Tenant) -> None:
     assert not [each for each in found if isinstance(each, BaseException)]
     await stored(tenant, NAMES)
     assert [spent[call] for call in (NEW, UPLOAD, DROP)] == [2, 4, 2]
-    assert not lying(tenant)
+    assert not orphans(tenant)
 
 
 async def test_an_asset_whose_file_arrives_damaged_again_fails_alone(tenant: Tenant) -> None:
@@ -175,7 +175,7 @@ async def test_an_asset_whose_file_arrives_damaged_again_fails_alone(tenant: Ten
     (failed,) = [each for each in found if isinstance(each, BaseException)]
     assert isinstance(failed, IntegrityError)
     await stored(tenant, [name for name, each in zip(NAMES, found, strict=True) if each is not failed])
-    assert not lying(tenant), "no batch waits for it"
+    assert not orphans(tenant), "no batch waits for it"
 
 
 class DroppingTransport(AlteredTransport):
@@ -223,7 +223,7 @@ async def test_a_process_killed_at_any_record_leaves_each_asset_once(tenant: Ten
         await created(tenant, service, name, journal)
     await service.end_shared()
     await stored(tenant, NAMES)
-    assert sum(lying(tenant).values()) <= 1, "at most the batch whose name nobody recorded"
+    assert sum(orphans(tenant).values()) <= 1, "at most the batch whose name nobody recorded"
 
 
 async def killed(tenant: Tenant, journals: dict[str, MemoryJournal]) -> None:
@@ -248,7 +248,7 @@ async def test_files_of_a_killed_process_are_used_and_its_batch_goes_with_the_la
         with pytest.raises(Crash):
             await created(tenant, service, name, journal)
         journal.blow_at = None
-    assert lying(tenant)["batch"] == 1
+    assert orphans(tenant)["batch"] == 1
     later = tenant.connect()
     await later.schema()
     with tenant.costs() as spent:
@@ -256,4 +256,4 @@ async def test_files_of_a_killed_process_are_used_and_its_batch_goes_with_the_la
             await created(tenant, later, name, journal)
     assert [spent[call] for call in (NEW, UPLOAD, DROP, DROP_FILE)] == [0, 0, 1, 3]
     await stored(tenant, NAMES)
-    assert not lying(tenant)
+    assert not orphans(tenant)

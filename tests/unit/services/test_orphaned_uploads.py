@@ -57,8 +57,8 @@ def connected(tenant: Tenant, credentials: MemoryCredentialStore) -> Service:
     return tenant.connect(credentials=credentials, options=dict(profile_of(C).parted))
 
 
-def lying(tenant: Tenant) -> Counter[str]:
-    return Counter(row["kind"] for row in tenant.served.app.state.leftovers())
+def orphans(tenant: Tenant) -> Counter[str]:
+    return Counter(row["kind"] for row in tenant.served.app.state.orphans())
 
 
 async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: Tenant) -> None:
@@ -70,9 +70,9 @@ async def test_a_session_begun_in_a_crash_is_ended_by_the_run_after_it(tenant: T
         steps.blow_at = None
         service = connected(tenant, credentials)
         await service.create(wanted, given, steps)
-        assert lying(tenant)["upload session"] == 1
+        assert orphans(tenant)["upload session"] == 1
         assert await service.sweep(said_in(steps)) == 1
-    assert not lying(tenant)["upload session"]
+    assert not orphans(tenant)["upload session"]
     assert not await credentials.names("")
     assert await service.sweep(nowhere) == 0
 
@@ -84,7 +84,7 @@ async def test_a_session_that_work_will_resume_is_left_open(tenant: Tenant) -> N
         with pytest.raises(Crash):
             await connected(tenant, credentials).create(wanted, given, steps)
     assert await connected(tenant, credentials).sweep(said_in(steps)) == 0
-    assert lying(tenant)["upload session"] == len(await credentials.names("")) == 1
+    assert orphans(tenant)["upload session"] == len(await credentials.names("")) == 1
 
 
 # -- records that come with their links --------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EVERYBODYS = frozenset({"public", "full access"})
 
 
-class Outsiders:
+class AudienceOracle:
     """Viewers `user`, `group:NAME` of each security template that is not everybody's, and those of `opens`."""
 
     def __init__(self, tenant: Tenant) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OPEN_GROUP = "public"
 
 
-class Outsiders:
+class AudienceOracle:
     """Viewers `public`, `user`, `group:NAME`."""
 
     def __init__(self, tenant: Tenant) -> None:

@@ -10,10 +10,10 @@ from dam_sync.emulators.d_templates.collections import Collections
 from dam_sync.emulators.d_templates.state import Tenant
 from dam_sync.emulators.d_templates.uploads import Creation
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.orphans import leftover
+from dam_sync.emulators.kit.orphans import orphan
 
 
-def leftovers_of(tenant: Tenant, creation: Creation, collections: Collections) -> Iterator[Mapping[str, Json]]:
+def orphans_of(tenant: Tenant, creation: Creation, collections: Collections) -> Iterator[Mapping[str, Json]]:
     """Nothing says that the parts of an upload are ever removed, or records without a file (wire D 14, line 20): they
     lie there permanently. An upload of which no part came is nothing any more once its links ended (wire D 6.2)."""
     tenant.settle()
@@ -22,12 +22,12 @@ def leftovers_of(tenant: Tenant, creation: Creation, collections: Collections) -
         age = (now - tenant.records[upload.object_id].created) / 1000
         size = sum(part.size for part in upload.parts.values())
         if upload.parts:
-            yield leftover("upload session", upload.id, age, size)
+            yield orphan("upload session", upload.id, age, size)
         elif age <= life:
-            yield leftover("upload session without parts", upload.id, age, 0, life - age)
+            yield orphan("upload session without parts", upload.id, age, 0, life - age)
     for record in tenant.records.values():
         if record.blob is None and record.deleted is None and not record.federated:
-            yield leftover("record without a file", record.object_id, (now - record.created) / 1000)
+            yield orphan("record without a file", record.object_id, (now - record.created) / 1000)
     for collection in collections.all.values():
         if collection.name.startswith(HELPER):
-            yield leftover("helper collection", collection.id, (now - collection.created) / 1000)
+            yield orphan("helper collection", collection.id, (now - collection.created) / 1000)

@@ -22,7 +22,7 @@ BUILT_IN = frozenset({"administrators", "members", "powerusers"})
 _INSTANT_AFTER = timedelta(milliseconds=1)  # an entry still holds at its end
 
 
-class Outsiders:
+class AudienceOracle:
     """Viewers `user`, `group:NAME` of each group of the tenant's own, `person:NAME` of each user named in a right."""
 
     def __init__(self, repository: Repository) -> None:

@@ -23,7 +23,7 @@ LINK = "link"
 _BY_PRIVACY = {"public": frozenset({PUBLIC, LINK}), "stealth": frozenset({LINK})}
 
 
-class Outsiders:
+class AudienceOracle:
     """Viewers `public`, `link`, `user`, `collection:NAME`."""
 
     def __init__(self, tenant: Tenant) -> None:

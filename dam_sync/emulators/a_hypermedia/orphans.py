@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dam_sync.emulators.a_hypermedia.call import Instance
 from dam_sync.emulators.a_hypermedia.records import Media
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.orphans import leftover
+from dam_sync.emulators.kit.orphans import orphan
 
 
-def leftovers_of(instance: Instance) -> Iterator[Mapping[str, Json]]:
+def orphans_of(instance: Instance) -> Iterator[Mapping[str, Json]]:
     """What expires (wire A 12, lines 9 and 16) is listed until then; the rest is listed permanently."""
     yield from _files(instance)
     yield from _groups(instance)
@@ -20,11 +20,11 @@ def leftovers_of(instance: Instance) -> Iterator[Mapping[str, Json]]:
     now = instance.world.now()
     for folder in instance.library.folders.by_id.values():
         if folder.parent and not folder.children and not folder.members:
-            yield leftover("empty folder", folder.id, 0.0)
+            yield orphan("empty folder", folder.id, 0.0)
     for group in instance.collections.ephemerals.values():
         if now < group.expires:
             left = (group.expires - now).total_seconds()
-            yield leftover(group.kind, group.id, 0.0, life=left)
+            yield orphan(group.kind, group.id, 0.0, life=left)
 
 
 def _files(instance: Instance) -> Iterator[Mapping[str, Json]]:
@@ -35,20 +35,20 @@ def _files(instance: Instance) -> Iterator[Mapping[str, Json]]:
     for one in instance.uploads.alive():
         if one.blob is None or id(one.blob) not in used:
             age = life - (one.expires - now).total_seconds()
-            yield leftover("temporary file", one.id, age, one.received, life - age)
+            yield orphan("temporary file", one.id, age, one.received, life - age)
 
 
 def _groups(instance: Instance) -> Iterator[Mapping[str, Json]]:
     for basket in instance.collections.baskets.values():
-        yield leftover(basket.kind, basket.id, 0.0)
+        yield orphan(basket.kind, basket.id, 0.0)
 
 
 def _unfinished(instance: Instance, media: Media) -> Iterator[Mapping[str, Json]]:
     age = (instance.world.now() - media.created).total_seconds()
     if media.file is None:
-        yield leftover("media without a file", media.id, age)
+        yield orphan("media without a file", media.id, age)
     if instance.library.schema.base(media.status) in ("IMPORT", "BASKET"):
-        yield leftover("media never placed", media.id, age)
+        yield orphan("media never placed", media.id, age)
     for attachment in media.attachments:
         if attachment.blob is None:
-            yield leftover("attachment without its bytes", f"{media.id}/{attachment.id}", age)
+            yield orphan("attachment without its bytes", f"{media.id}/{attachment.id}", age)

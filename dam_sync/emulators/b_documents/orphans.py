@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from dam_sync.emulators.b_documents.server import Server
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.orphans import leftover
+from dam_sync.emulators.kit.orphans import orphan
 
 
-def leftovers_of(server: Server) -> Iterator[Mapping[str, Json]]:
+def orphans_of(server: Server) -> Iterator[Mapping[str, Json]]:
     """A batch lives so long after it was last written or read (wire B 6.2); the rest lies there permanently."""
     now, life = server.world.now().timestamp(), server.options.batch_life
     for key in list(server.batches.by_id):
@@ -20,7 +20,7 @@ def leftovers_of(server: Server) -> Iterator[Mapping[str, Json]]:
                 for upload in batch.files.values()
             )
             age = now - batch.touched
-            yield leftover("batch" if batch.files else "empty batch", key, age, size, life - age)
+            yield orphan("batch" if batch.files else "empty batch", key, age, size, life - age)
     yield from _bulk(server, now)
     yield from _documents(server)
 
@@ -29,9 +29,9 @@ def _bulk(server: Server, now: float) -> Iterator[Mapping[str, Json]]:
     """Results are given once (wire B 2.7)."""
     for key, command in server.commands.items():
         if not command["given"] and not command["aborted"]:
-            yield leftover("bulk command", key, now - command["at"])
+            yield orphan("bulk command", key, now - command["at"])
     for key, (due, _) in server.executions.items():
-        yield leftover("asynchronous operation", key, now - due)
+        yield orphan("asynchronous operation", key, now - due)
 
 
 def _documents(server: Server) -> Iterator[Mapping[str, Json]]:
@@ -40,7 +40,7 @@ def _documents(server: Server) -> Iterator[Mapping[str, Json]]:
         if doc.trashed or doc.is_version or doc.is_proxy:
             continue
         if doc.lock is not None:
-            yield leftover("lock", doc.uid, 0.0)
+            yield orphan("lock", doc.uid, 0.0)
         made = repository.types.types[doc.type]
         if doc.file is None and "file" in made.schemas and "Folderish" not in made.facets:
-            yield leftover("document without a file", doc.uid, 0.0)
+            yield orphan("document without a file", doc.uid, 0.0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dam_sync.emulators.a_hypermedia.state import Library
 
 
-class Outsiders:
+class AudienceOracle:
     """Viewers `user:preview`, `user:download`, and the same of each group that a folder is restricted to."""
 
     def __init__(self, library: Library) -> None:

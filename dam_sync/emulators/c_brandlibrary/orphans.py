@@ -8,10 +8,10 @@ from dam_sync.emulators.c_brandlibrary.links import UPLOAD_SECONDS
 from dam_sync.emulators.c_brandlibrary.state import Tenant
 from dam_sync.emulators.c_brandlibrary.uploads import WEEK, Upload, Uploads
 from dam_sync.emulators.kit.environment import Json
-from dam_sync.emulators.kit.orphans import leftover
+from dam_sync.emulators.kit.orphans import orphan
 
 
-def leftovers_of(tenant: Tenant, uploads: Uploads) -> Iterator[Mapping[str, Json]]:
+def orphans_of(tenant: Tenant, uploads: Uploads) -> Iterator[Mapping[str, Json]]:
     """Addresses live a day, sessions and objects a week (wire C 6.1, 6.2); the rest lies there permanently."""
     tenant.settle()
     now = tenant.now()
@@ -23,10 +23,10 @@ def leftovers_of(tenant: Tenant, uploads: Uploads) -> Iterator[Mapping[str, Json
         if asset.deleted is not None:
             continue
         if not asset.attachments:
-            yield leftover("asset without a file", asset.id, (now - asset.created) / 1000)
+            yield orphan("asset without a file", asset.id, (now - asset.created) / 1000)
         for each in asset.attachments:
             if each.current is None or each.coming:
-                yield leftover("file still to come", each.id, (now - each.updated) / 1000)
+                yield orphan("file still to come", each.id, (now - each.updated) / 1000)
 
 
 def _upload(upload: Upload, now: int) -> Iterator[Mapping[str, Json]]:
@@ -41,4 +41,4 @@ def _upload(upload: Upload, now: int) -> Iterator[Mapping[str, Json]]:
 
 def _kept(kind: str, name: str, age: int, life: int, size: int = 0) -> Iterator[Mapping[str, Json]]:
     if age <= life:
-        yield leftover(kind, name, age / 1000, size, (life - age) / 1000)
+        yield orphan(kind, name, age / 1000, size, (life - age) / 1000)
