@@ -12,7 +12,7 @@ from dam_sync.model.values import Json
 from dam_sync.report.causes import sentence
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rows import RunRow
-from dam_sync.store.standing import shown_state
+from dam_sync.store.status_facts import shown_state
 
 RUNS, CAUSES = 20, 50  # rows shown at most
 LONGEST = 600  # characters of a text

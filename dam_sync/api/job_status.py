@@ -18,18 +18,18 @@ from dam_sync.report.sentences import about_writer
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, plan_key, tenant_key
 from dam_sync.store.rollbacks import rollback_of
-from dam_sync.store.standing import (
+from dam_sync.store.status_facts import (
     DELETIONS,
     DONE,
     MAINTENANCE,
     RUNNING,
     SIDES,
     GoneAsset,
-    Standing,
-    StandingRun,
+    StatusFacts,
+    StatusRun,
     last_moving,
     shown_state,
-    standing_of,
+    status_facts_of,
     why_it_ended,
 )
 
@@ -43,35 +43,35 @@ REASONS = {"trash": "in the trash", "unlisted": "not listed"}  # see `rows.IN_TR
 async def job_status(path: Path | JobConfig, clock: Clock = SYSTEM_CLOCK) -> dict[str, Any]:
     """`status`: where the job stands, without calling a service."""
     job = stored_job_of(path)
-    standing = await _standing(job, clock)
-    rows = [_row(row, clock) for row in standing.runs]
+    facts = await _facts(job, clock)
+    rows = [_row(row, clock) for row in facts.runs]
     now: dict[str, Any] = {
-        **standing.tenants,
-        "linked": standing.linked,
-        **standing.tally,
-        "watermark": standing.watermark or "none",
+        **facts.tenants,
+        "linked": facts.linked,
+        **facts.tally,
+        "watermark": facts.watermark or "none",
     }
-    now |= _rolled_back(standing)
+    now |= _rolled_back(facts)
     waves = await _waves(job, clock) if job.waves else {}
-    if standing.corrections > 0:
-        now["values corrected by hand"] = standing.corrections
+    if facts.corrections > 0:
+        now["values corrected by hand"] = facts.corrections
     policy = policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace)
-    gone = gone_rows(standing.gone, policy) if policy is not None else []
+    gone = gone_rows(facts.gone, policy) if policy is not None else []
     return {
         "job": job.name,
-        **_written_by(job, standing),
-        **_notes(job, standing, waves.pop("former", ())),
+        **_written_by(job, facts),
+        **_notes(job, facts, waves.pop("former", ())),
         "now": now,
-        **_phase(standing, rows),
-        **_waiting(standing, rows),
+        **_phase(facts, rows),
+        **_waiting(facts, rows),
         "runs": rows,
-        **_stopped(standing, rows),
+        **_stopped(facts, rows),
         **waves,
         **({"gone": gone} if gone else {}),
     }
 
 
-def _row(row: StandingRun | RunRow, clock: Clock) -> dict[str, Any]:
+def _row(row: StatusRun | RunRow, clock: Clock) -> dict[str, Any]:
     shown = shown_state(row, clock.now(), process_exists)
     return {
         "run": row.id,
@@ -90,53 +90,53 @@ def _why(kept: Json) -> dict[str, Any]:
     return {"reason": kept["stopped"], "hint": kept.get("hint", ""), "exit code": kept.get("exit_code")}
 
 
-def _stopped(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _stopped(facts: StatusFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the last run was stopped by, unless it is complete or under way: of one that left no row as well."""
-    if standing.refused:
-        kept = standing.refused
+    if facts.refused:
+        kept = facts.refused
         times = {name: instant_text(parse_instant(kept[name])) for name in ("started", "ended")}
         return {"stopped": {"run": None, "command": kept["command"], **times, **_why(kept)}}
     last: Mapping[str, Any] = next((row for row in rows if row["command"] not in MAINTENANCE), {})
     if "reason" in last:
-        followed = {"follows a plan": True} if standing.planned else {}
+        followed = {"follows a plan": True} if facts.planned else {}
         return {"stopped": {key: part for key, part in last.items() if key != "result"} | followed}
     return {}
 
 
-def _phase(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _phase(facts: StatusFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the last run does, or was doing when it ended before its end; nothing of a complete one."""
-    kept, last = standing.phase, rows[0] if rows else None
+    kept, last = facts.phase, rows[0] if rows else None
     if not kept or last is None or last["run"] != kept["run"] or last["result"] == DONE:
         return {}
-    listed = standing.tally.get("listed", 0)
-    return {"phase": {**kept, "listed": listed, "completed": listed - standing.tally.get("open", 0)}}
+    listed = facts.tally.get("listed", 0)
+    return {"phase": {**kept, "listed": listed, "completed": listed - facts.tally.get("open", 0)}}
 
 
-def _waiting(standing: Standing, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _waiting(facts: StatusFacts, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the run under way waits for, if that takes long; nothing of one that ended."""
-    kept, last = standing.waiting, rows[0] if rows else None
+    kept, last = facts.waiting, rows[0] if rows else None
     if not kept or last is None or last["run"] != kept["run"] or last["result"] != RUNNING:
         return {}
     return {"waiting": {**kept, "text": note_text(kept)}}
 
 
-async def _standing(job: JobConfig, clock: Clock) -> Standing:
+async def _facts(job: JobConfig, clock: Clock) -> StatusFacts:
     if job.state_on_server:
         async with existing_store(job, clock, read_only=True) as store:
-            return await _standing_in(store)
+            return await _facts_in(store)
     await existing_state(job)
     with refusing_strange_values(job.state_path):
-        while (standing := await asyncio.to_thread(standing_of, job.state_path)) is None:
+        while (facts := await asyncio.to_thread(status_facts_of, job.state_path)) is None:
             async with existing_store(job, clock, read_only=True):
                 pass  # opening it migrates it
-    return standing
+    return facts
 
 
-async def _standing_in(store: SqlStore) -> Standing:
+async def _facts_in(store: SqlStore) -> StatusFacts:
     """The same of a state on a server, whose driver alone would take a form of its own."""
     runs = await store.runs()
     last = last_moving(runs)
-    return Standing(
+    return StatusFacts(
         runs=runs,
         rollbacks=await store.rollbacks(),
         tally=await store.tally(last) if last is not None else {},
@@ -160,15 +160,15 @@ async def _waves(job: JobConfig, clock: Clock) -> dict[str, Any]:
     return {"waves": rows_of(book), "in no wave": book.in_no_wave, "former": book.former}
 
 
-def _written_by(job: JobConfig, standing: Standing) -> dict[str, Any]:
+def _written_by(job: JobConfig, facts: StatusFacts) -> dict[str, Any]:
     """The job that wrote the state, if it has another name; nothing otherwise."""
-    writer = standing.runs[0].job if standing.runs else ""
+    writer = facts.runs[0].job if facts.runs else ""
     return {} if writer in ("", job.name) else {"written by": writer}
 
 
-def _notes(job: JobConfig, standing: Standing, former: Sequence[str]) -> dict[str, Any]:
+def _notes(job: JobConfig, facts: StatusFacts, former: Sequence[str]) -> dict[str, Any]:
     """What does not fit between the state and the job file; nothing otherwise."""
-    notes = about_writer(job.state_name, _written_by(job, standing).get("written by", ""), job.name)
+    notes = about_writer(job.state_name, _written_by(job, facts).get("written by", ""), job.name)
     if former:
         notes.append(
             f"the library was sorted into waves that the job file does not have any more ({', '.join(former)}): a wave "
@@ -177,12 +177,12 @@ def _notes(job: JobConfig, standing: Standing, former: Sequence[str]) -> dict[st
     return {"notes": notes} if notes else {}
 
 
-def _rolled_back(standing: Standing) -> dict[str, Any]:
+def _rolled_back(facts: StatusFacts) -> dict[str, Any]:
     """Runs that were rolled back, and the last one that was not; nothing if there are none."""
-    done = [rollback_of(row) for row in standing.rollbacks if row.state == "done"]
+    done = [rollback_of(row) for row in facts.rollbacks if row.state == "done"]
     if not done:
         return {}
-    moved = [row for row in standing.runs if row.command not in MAINTENANCE and rollback_of(row) is None]
+    moved = [row for row in facts.runs if row.command not in MAINTENANCE and rollback_of(row) is None]
     stands = [row.id for row in moved if row.id not in done]
     numbers = ", ".join(str(number) for number in sorted({number for number in done if number is not None}))
     return {"rolled back": f"run {numbers}", "stands at": f"run {stands[0]}" if stands else "no run"}

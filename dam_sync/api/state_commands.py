@@ -16,7 +16,7 @@ from dam_sync.report.causes import cause_of
 from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import CauseRow, ParkedRow
-from dam_sync.store.standing import DONE, RUNNING, shown_state
+from dam_sync.store.status_facts import DONE, RUNNING, shown_state
 
 if TYPE_CHECKING:
     from dam_sync.store.base import Storage

@@ -40,8 +40,8 @@ from dam_sync.store.links import write_link
 from dam_sync.store.rows import CauseRow, HeldBackRow, ParkedRow, Work
 from dam_sync.store.runs import ONE_LESS, not_of_other_wave, open_rows
 from dam_sync.store.server.workers import is_leased_by, leased_by
-from dam_sync.store.standing import USUAL, with_done_again
 from dam_sync.store.statements import PreparedStatement, listed_statement
+from dam_sync.store.status_facts import USUAL, with_done_again
 from dam_sync.store.tables import CONFLICTS, LINK, OPEN, PARKED, PLACEMENT, RELATION, REMOVAL, RUN, TALLY, WORK
 from dam_sync.store.waves import put_wave
 

@@ -32,8 +32,8 @@ from dam_sync.store.note_keys import REFUSED_RUN, accepted_key, keys_of_run, wav
 from dam_sync.store.rollbacks import ROLLBACK
 from dam_sync.store.row_counts import compare_row_counts, keep_row_counts
 from dam_sync.store.rows import Run, RunRow
-from dam_sync.store.standing import ALIVE, HISTORY, MAINTENANCE
 from dam_sync.store.statements import PreparedStatement
+from dam_sync.store.status_facts import ALIVE, HISTORY, MAINTENANCE
 from dam_sync.store.tables import JOURNAL, LEDGER, META, OPEN, RUN, SHARD, WAVE, WORK, instant
 
 HEARTBEAT_SECONDS = 5.0

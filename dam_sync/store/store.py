@@ -54,7 +54,7 @@ from dam_sync.store.reports import ReportRepository
 from dam_sync.store.row_counts import RowCountRepository
 from dam_sync.store.runs import Runs, let_go_of_runs, live_runs
 from dam_sync.store.server.workers import STILL, WorkerRepository
-from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
+from dam_sync.store.status_facts import ALIVE, OUTDATED, UNTIL_DONE
 from dam_sync.store.story import StoryRepository
 from dam_sync.store.tables import stamp
 from dam_sync.store.undo import UndoRepository

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, bindparam, case, delete, func, select, text, 
 
 from dam_sync.model.asset import AssetId
 from dam_sync.store.base import Repository, pieces
-from dam_sync.store.standing import DONE_AGAIN
 from dam_sync.store.statements import PreparedStatement
+from dam_sync.store.status_facts import DONE_AGAIN
 from dam_sync.store.tables import LINK, PARKED, SEEN, TALLY, WAVE, WAVE_DUE, WORK
 from dam_sync.store.upsert import upsert
 

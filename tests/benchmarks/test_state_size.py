@@ -29,7 +29,7 @@ from typing import Any, Final
 import pytest
 
 from dam_sync.model.state_server import StateServer
-from dam_sync.store.standing import standing_of
+from dam_sync.store.status_facts import status_facts_of
 from tests.support.measuring.printed_table import show
 from tests.support.state.postgres import OwnServer, execute
 from tests.support.virtual.scale.filled_state import Filler
@@ -100,7 +100,7 @@ class Place:
         if isinstance(self.place, StateServer):
             self._asked("SELECT count(*) FROM link")  # the one of its statements that reads many rows
         else:
-            assert standing_of(self.place) is not None
+            assert status_facts_of(self.place) is not None
         return time.process_time() + self.cpu() - before
 
     def _asked(self, statement: str) -> Any:

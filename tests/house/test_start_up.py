@@ -88,7 +88,7 @@ def test_status_loads_no_database_layer_either(tmp_path: Path) -> None:
     """Modules are counted rather than seconds: half of what `status` took was the import of SQLAlchemy and of all
     tables."""
     modules = imported("status", str(_job(tmp_path)))
-    assert "dam_sync.store.standing" in modules
+    assert "dam_sync.store.status_facts" in modules
     ours = tuple(f"dam_sync.{name}" for name in ("services", "emulators", "engine", "mapping", "store.tables"))
     wrong = (*ours, *(HEAVY - {"asyncio", "structlog"}), "celpy", "msgspec", "anyio")
     assert [name for name in modules if name.startswith(wrong)] == []

@@ -22,7 +22,7 @@ from dam_sync.store.file.lock_holder import process_exists
 from dam_sync.store.reports import NewReport, damaged
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.rows import KeptReport, RunRow
-from dam_sync.store.standing import DONE, RUNNING, shown_state
+from dam_sync.store.status_facts import DONE, RUNNING, shown_state
 from dam_sync.store.store import SqlStore
 
 KINDS = ("run", "verify", "adopt", "rollback")

@@ -44,7 +44,7 @@ from dam_sync.report.parts import IrreversibleStep, LossLine, MappingLine, OpenO
 from dam_sync.report.report import Report, ReportedSide
 from dam_sync.services import discover
 from dam_sync.store.note_keys import UNREAD_CONTAINERS, window_key
-from dam_sync.store.standing import DELETIONS
+from dam_sync.store.status_facts import DELETIONS
 from dam_sync.store.store import SqlStore
 from dam_sync.store.waves import NOT_DONE
 

@@ -26,7 +26,7 @@ from dam_sync.store.server.restored import is_restored, note_place
 from dam_sync.store.server.rights import refuse_missing_rights
 from dam_sync.store.server.threads import ServerReader, ServerWriter, reached
 from dam_sync.store.server.workers import refuse_stranger
-from dam_sync.store.standing import ALIVE, OUTDATED, UNTIL_DONE
+from dam_sync.store.status_facts import ALIVE, OUTDATED, UNTIL_DONE
 from dam_sync.store.tables import stamp
 
 PLACE_LOOKS, PLACE_SECONDS = 20, 0.1

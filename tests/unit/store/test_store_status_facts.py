@@ -24,7 +24,7 @@ from dam_sync.store.migrations import VERSION, migrate
 from dam_sync.store.note_keys import PHASE, REFUSED_RUN, WAITING, WATERMARK, tenant_key
 from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.rows import IN_TRASH, UNLISTED, CorrectionRow, Deletion, RunRow
-from dam_sync.store.standing import GoneAsset, StandingRun, shown_state, standing_of, why_it_ended
+from dam_sync.store.status_facts import GoneAsset, StatusRun, shown_state, status_facts_of, why_it_ended
 from dam_sync.store.store import SqlStore
 from tests.support.state.clock_and_rows import SetClock, entries
 
@@ -60,10 +60,10 @@ async def _filled(path: Path) -> SqlStore:
 async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None:
     store = await _filled(tmp_path / "job.db")
     runs, rollbacks = await store.runs(), await store.rollbacks()
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     assert found is not None
-    assert found.runs == [_standing(row) for row in runs]
-    assert found.rollbacks == [_standing(row) for row in rollbacks]
+    assert found.runs == [_facts(row) for row in runs]
+    assert found.rollbacks == [_facts(row) for row in rollbacks]
     assert len(found.runs) == 2
     assert len(found.rollbacks) == 1
     assert found.tally == await store.tally(runs[0].id)
@@ -79,10 +79,10 @@ async def test_status_finds_what_the_repositories_return(tmp_path: Path) -> None
     await store.close()
 
 
-def _standing(row: RunRow) -> StandingRun:
+def _facts(row: RunRow) -> StatusRun:
     lease = (row.beat_at, row.host, row.pid, row.job)
     why = row.outcome if row.state == "stopped" else None
-    return StandingRun(row.id, row.command, row.started_at, row.ended_at, row.state, *lease, why)
+    return StatusRun(row.id, row.command, row.started_at, row.ended_at, row.state, *lease, why)
 
 
 async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ async def test_a_run_without_its_process_or_a_recent_heartbeat_is_interrupted(tm
     store = await SqlStore.open(tmp_path / "job.db", clock)
     run = await store.begin("museum", "run")
     (row,) = await store.runs()
-    standing = standing_of(tmp_path / "job.db")
-    assert standing is not None
-    for each in (row, standing.runs[0]):
+    facts = status_facts_of(tmp_path / "job.db")
+    assert facts is not None
+    for each in (row, facts.runs[0]):
         assert shown_state(each, clock.now(), process_exists) == "running"
         assert shown_state(each, clock.now(), lambda pid: False) == "interrupted"
         assert shown_state(each, clock.now() + timedelta(seconds=31), process_exists) == "interrupted"
@@ -109,7 +109,7 @@ async def test_why_a_run_is_not_complete_is_stored_until_the_next_one_begins(tmp
     store = await SqlStore.open(tmp_path / "job.db", clock)
     refused = await store.begin("museum", "run")
     await store.withdraw(refused.id, stopped_by(Denied("the password is wrong", service="e_profiles")))
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     assert found is not None
     assert not found.runs
     assert (found.refused["stopped"], found.refused["exit_code"]) == ("e_profiles: the password is wrong", 7)
@@ -121,7 +121,7 @@ async def test_why_a_run_is_not_complete_is_stored_until_the_next_one_begins(tmp
     assert why_it_ended(row, "running") is None
     assert f"process {os.getpid()} on {socket.gethostname()}" in why_it_ended(row, "interrupted")["stopped"]
     await store.stop(run.id, stopped_by(asyncio.CancelledError()))
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     assert found is not None
     assert "second signal" in why_it_ended(found.runs[0], "stopped")["stopped"]
     await store.close()
@@ -139,7 +139,7 @@ async def test_the_status_of_a_job_is_what_its_last_run_left(tmp_path: Path, upk
     after = await store.begin("museum", upkeep)
     await store.finish(after.id, None, listed=False)
     await store.close()
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     assert found is not None
     assert (found.tally["listed"], found.tally["parked"]) == (1, 1)
 
@@ -152,7 +152,7 @@ async def test_the_counts_of_a_run_are_those_of_its_rows(tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / "job.db") as raw:
         raw.execute("DELETE FROM run WHERE id <> ?", (third.id,))
     raw.close()
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     again = await SqlStore.open(tmp_path / "job.db", SetClock())
     assert found is not None
     assert found.tally == await again.tally(third.id)
@@ -163,7 +163,7 @@ async def test_the_counts_of_a_run_are_those_of_its_rows(tmp_path: Path) -> None
 
 async def test_a_state_without_a_run_has_nothing_to_show(tmp_path: Path) -> None:
     await (await SqlStore.open(tmp_path / "job.db", SetClock())).close()
-    found = standing_of(tmp_path / "job.db")
+    found = status_facts_of(tmp_path / "job.db")
     assert found is not None
     assert (found.runs, found.tally, found.linked, found.watermark, found.gone) == ([], {}, 0, None, [])
 
@@ -172,7 +172,7 @@ def test_an_older_state_is_left_to_whoever_migrates_it(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "job.db", isolation_level=None) as raw:
         migrate(raw, VERSION - 1)
     raw.close()
-    assert standing_of(tmp_path / "job.db") is None
+    assert status_facts_of(tmp_path / "job.db") is None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_a_state_that_is_refused_is_refused_here_too(tmp_path: Path, state
         raw.execute(statement)
     raw.close()
     with pytest.raises(ConfigError, match=message):
-        standing_of(path)
+        status_facts_of(path)
     with pytest.raises(ConfigError, match=message):
         await SqlStore.open(path, SetClock(), read_only=True)
 
@@ -199,9 +199,9 @@ async def test_a_state_that_is_refused_is_refused_here_too(tmp_path: Path, state
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.db").write_bytes(b"no database" * 1000)
     with pytest.raises(ConfigError, match="damaged"):
-        standing_of(tmp_path / "job.db")
+        status_facts_of(tmp_path / "job.db")
     (tmp_path / "link.db").symlink_to(tmp_path / "job.db")
     with pytest.raises(ConfigError, match="symbolic link"):
-        standing_of(tmp_path / "link.db")
+        status_facts_of(tmp_path / "link.db")
     with pytest.raises(ConfigError, match="no state"):
-        standing_of(tmp_path / "absent.db")
+        status_facts_of(tmp_path / "absent.db")

@@ -46,7 +46,7 @@ _GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class StandingRun:
+class StatusRun:
     """A run in the history; see `rows.RunRow`. outcome: only of a run that was stopped."""
 
     id: int
@@ -72,15 +72,15 @@ class GoneAsset:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StatusFacts:
     """Where a job stands. runs, rollbacks: newest first; tally: of the last run that may have moved something;
     corrections: how many values people gave; refused: why the last run did nothing, if none began since;
     tenants: by side, the tenant that the state belongs to; phase: the last one of a run, with its number; planned:
     whether the last run follows a plan, to its end if it is not complete; waiting: what the phase waits for, if it
     takes long."""
 
-    runs: Sequence[StandingRun | RunRow]
-    rollbacks: Sequence[StandingRun | RunRow]
+    runs: Sequence[StatusRun | RunRow]
+    rollbacks: Sequence[StatusRun | RunRow]
     tally: Mapping[str, int]
     linked: int
     watermark: Json
@@ -93,7 +93,7 @@ class Standing:
     waiting: Json = None
 
 
-def standing_of(where: Path | str) -> Standing | None:
+def status_facts_of(where: Path | str) -> StatusFacts | None:
     """Where the job of this state stands; None if the state has to be migrated before it can be read. Raises what
     `SqlStore.open` does."""
     path = path_of(where)
@@ -101,13 +101,13 @@ def standing_of(where: Path | str) -> Standing | None:
     if not path.exists():
         raise ConfigError(f"there is no state at {path}", hint="run the job first, or correct `state:`")
     with translate_errors(path), closing(read_connection(path)) as raw, transaction(raw, "DEFERRED"):
-        return _standing(raw) if checked_version(raw, path) == VERSION else None
+        return _facts(raw) if checked_version(raw, path) == VERSION else None
 
 
-def _standing(raw: sqlite3.Connection) -> Standing:
+def _facts(raw: sqlite3.Connection) -> StatusFacts:
     runs = [_run(row) for row in raw.execute(_RUNS, (HISTORY,))]
     last = last_moving(runs)
-    return Standing(
+    return StatusFacts(
         runs=runs,
         rollbacks=[_run(row) for row in raw.execute(_ROLLBACKS)],
         tally=_tally(raw, last) if last is not None else {},
@@ -123,12 +123,12 @@ def _standing(raw: sqlite3.Connection) -> Standing:
     )
 
 
-def last_moving(runs: Sequence[StandingRun | RunRow]) -> int | None:
+def last_moving(runs: Sequence[StatusRun | RunRow]) -> int | None:
     """The number of the last of these runs, newest first, that may have moved something; None without one."""
     return next((row.id for row in runs if row.command not in MAINTENANCE), None)
 
 
-def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callable[[int], bool]) -> str:
+def shown_state(row: StatusRun | RunRow, now: datetime, process_exists: Callable[[int], bool]) -> str:
     """The state of a run as people know it: one whose process was killed is interrupted, not running."""
     if row.state != RUNNING:
         return row.state
@@ -136,7 +136,7 @@ def shown_state(row: StandingRun | RunRow, now: datetime, process_exists: Callab
     return INTERRUPTED if is_late or (row.host == socket.gethostname() and not process_exists(row.pid)) else RUNNING
 
 
-def why_it_ended(row: StandingRun | RunRow, shown: str) -> Json:
+def why_it_ended(row: StatusRun | RunRow, shown: str) -> Json:
     """Why a run in this `shown_state` is not complete, as `stopped_by` keeps it; None while it runs, or if it is
     complete."""
     if shown == INTERRUPTED:
@@ -148,11 +148,11 @@ def why_it_ended(row: StandingRun | RunRow, shown: str) -> Json:
     return kept if isinstance(kept, dict) and kept.get("stopped") else None
 
 
-def _run(row: tuple[int, str, str, str | None, str, str, str, int, str, str | None]) -> StandingRun:
+def _run(row: tuple[int, str, str, str | None, str, str, str, int, str, str | None]) -> StatusRun:
     number, command, started, ended, state, beat, host, pid, job, why = row
     ended_at = datetime.fromisoformat(ended) if ended else None
     lease = (datetime.fromisoformat(beat), host, pid, job, json.loads(why or "null"))
-    return StandingRun(number, command, datetime.fromisoformat(started), ended_at, state, *lease)
+    return StatusRun(number, command, datetime.fromisoformat(started), ended_at, state, *lease)
 
 
 def _gone(source: str, target: str, reason: str, since: str) -> GoneAsset:
