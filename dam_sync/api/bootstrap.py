@@ -216,8 +216,8 @@ def _account(side: SideConfig, auth: AuthMethod | None) -> str:
 
 
 def _shared_name(side: SideConfig, auth: AuthMethod | None) -> str:
-    """What processes call the credential whose limit they share: as `_account`, and a token that is all there is. A
-    password is never part of it, because it might be guessed from a digest."""
+    """The name under which processes share the limit of a credential: like `_account`, but with the token where the
+    method has no user name. A password is never part of it, because it might be guessed from a digest."""
     user = _user_of(auth)
     given = user if any(user) or auth is None else auth.model_dump(mode="json")
     return json.dumps([side.kind, *_urls_of(side), given])

@@ -55,7 +55,6 @@ class LogFile:
         return self._file.write(text)
 
     def flush(self) -> None:
-        """See `TextIO.flush`."""
         self._file.flush()
 
     def close(self) -> None:

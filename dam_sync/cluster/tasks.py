@@ -90,7 +90,6 @@ async def longest_wait(run: str) -> bytes:
 
 
 async def end_shared(run: str) -> bytes:
-    """See `RemoteWriters`."""
     part = _taking_part.get(run)
     return await _replied(part.end_shared if part is not None else _nothing, part, run)
 

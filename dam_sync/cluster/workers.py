@@ -236,12 +236,10 @@ class DaskWorkers:
 
     @property
     def at_once(self) -> int:
-        """See `RemoteWriters`."""
         return self._room * self._number
 
     @property
     def calls(self) -> Calls:
-        """See `RemoteWriters`."""
         found = {"source": Counter[str](), "target": Counter[str]()}
         for member in (*self._members.values(), *self._former):
             for side, calls in member.spent.calls.items():
@@ -263,11 +261,9 @@ class DaskWorkers:
         return reply.result
 
     async def end_shared(self) -> None:
-        """See `RemoteWriters`."""
         await self._everywhere(tasks.end_shared)
 
     async def sweep(self) -> int:
-        """See `RemoteWriters`."""
         results = [reply.result for reply in await self._everywhere(tasks.sweep)]
         return sum(result for result in results if isinstance(result, int))
 

@@ -73,7 +73,6 @@ class WholeRows:
     __slots__ = ()
 
     def identity(self, row: Json) -> Json:
-        """See `Pager.identity`."""
         return row
 
 
@@ -106,7 +105,6 @@ class PageNumber(WholeRows):
             raise ValueError(f"pages of {self.size} rows do not fit into a reach of {self.reach}")
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"page": self.start}
 
     def params(self, cursor: Cursor) -> Params:
@@ -114,7 +112,6 @@ class PageNumber(WholeRows):
         return {"page": cursor["page"], "size": self.size}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         number = int(cursor["page"])
         shown = (number - self.start + 1) * self.size
         return {"page": number + 1} if _goes_on(page, shown) else None
@@ -130,7 +127,6 @@ class Offset(WholeRows):
     shifting: bool = True
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"offset": 0}
 
     def params(self, cursor: Cursor) -> Params:
@@ -140,7 +136,6 @@ class Offset(WholeRows):
         return {"offset": offset, "size": min(self.size, room)}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         behind = int(cursor["offset"]) + len(page.rows)
         return {"offset": behind} if _goes_on(page, behind) else None
 
@@ -160,7 +155,6 @@ class Keyset:
     shifting: bool = False
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"after": None}
 
     def params(self, cursor: Cursor) -> Params:
@@ -168,7 +162,6 @@ class Keyset:
         return {"after": cursor["after"], "size": self.size}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         keys = [self.key_of(row) for row in page.rows]
         self._check(([] if cursor["after"] is None else [cursor["after"]]) + keys)
         return {"after": keys[-1]} if _goes_on(page, len(keys)) else None
@@ -206,7 +199,6 @@ class Scroll(WholeRows):
     shifting: bool = False
 
     def first(self) -> Cursor:
-        """See `Pager.first`."""
         return {"scroll": None, "page": 1}
 
     def params(self, cursor: Cursor) -> Params:
@@ -214,7 +206,6 @@ class Scroll(WholeRows):
         return {"scroll": cursor["scroll"], "size": self.size}
 
     def after(self, cursor: Cursor, page: Page) -> Cursor | None:
-        """See `Pager.after`."""
         scroll = page.next or cursor["scroll"]
         return {"scroll": scroll, "page": int(cursor["page"]) + 1} if page.rows and scroll else None
 

@@ -45,7 +45,6 @@ class Whole:
     counted: bool = False
 
     async def shards(self, window: Window, count: Count) -> AsyncIterator[Shard]:
-        """See `Partitioner.shards`."""
         yield _shard(window, await count(window) if self.counted else None)
 
 

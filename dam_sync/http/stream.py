@@ -56,7 +56,6 @@ class HttpStream:
         return self._blocks
 
     def decode(self) -> None:
-        """See `EncodedStream.decode`."""
         self._decodes, self.total = bool(self.codings), None if self.codings else self.total
 
     async def aclose(self) -> None:

@@ -191,7 +191,6 @@ class NameFit(Fit):
     naming: Naming | None = None
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `Fit.each`."""
         made = Fit.each(self, value, context)
         if made.note is not None or self.naming is None:
             return made
@@ -209,7 +208,6 @@ class GroupFit(Fit):
     """A group of the target; if it does not list groups, each is looked up before it is written."""
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `Fit.each`."""
         made = Fit.each(self, value, context)
         if made.note is None and made.values[0] in context.unknown_groups:
             return _refused(LossRule.CLOSED, f"the target has no group or user {shown(made.values[0])}")

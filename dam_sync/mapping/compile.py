@@ -210,7 +210,6 @@ class Cases(EachTransform):
     otherwise: str = ""
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text

@@ -80,7 +80,6 @@ class SeekingIndex(TermIndex):
     missed: dict[int, dict[str, None]] = field(default_factory=dict)
 
     def find(self, term: Term, ways: Matching) -> Term | None:
-        """See `TermIndex.find`."""
         found = TermIndex.find(self, term, ways)
         if found is None:
             name = path_text(term) if len(term.path) > 1 else term.label

@@ -200,7 +200,6 @@ class FieldLine(RuleSpec):
 
     @property
     def is_marker(self) -> bool:
-        """See `RuleSpec.is_marker`."""
         return self.marker
 
 

@@ -38,15 +38,12 @@ class SystemClock:
     """The clock of the operating system."""
 
     def now(self) -> datetime:
-        """See `Clock.now`."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """See `Clock.monotonic`."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """See `Clock.sleep`."""
         await asyncio.sleep(max(0.0, seconds))
 
     def block(self, seconds: float) -> None:
@@ -54,11 +51,9 @@ class SystemClock:
         time.sleep(seconds)
 
     def chance(self) -> float:
-        """See `Clock.chance`."""
         return random.random()
 
     def token(self) -> str:
-        """See `Clock.token`."""
         return secrets.token_hex(16)
 
 

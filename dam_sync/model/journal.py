@@ -1,4 +1,4 @@
-"""What is done with a journal, whoever provides it."""
+"""Helpers that work on any journal."""
 
 from __future__ import annotations
 
@@ -30,28 +30,22 @@ class NamespacedJournal(Journal):
         ttl: timedelta | None = None,
         idempotent: bool = False,
     ) -> Json:
-        """See `Journal.run`."""
         return await self.journal.run(self.prefix + name, call, reconcile=reconcile, ttl=ttl, idempotent=idempotent)
 
     async def discard(self, *names: str) -> None:
-        """See `Journal.discard`."""
         await self.journal.discard(*(self.prefix + name for name in names))
 
     async def get(self, name: str) -> Json:
-        """See `Journal.get`."""
         return await self.journal.get(self.prefix + name)
 
     async def begin(self, names: Sequence[str]) -> None:
-        """See `Journal.begin`."""
         await self.journal.begin([self.prefix + name for name in names])
 
     async def begun(self, prefix: str) -> frozenset[str]:
-        """See `Journal.begun`."""
         found = await self.journal.begun(self.prefix + prefix)
         return frozenset(name.removeprefix(self.prefix) for name in found)
 
     async def is_recorded(self, text: str) -> bool:
-        """See `Journal.is_recorded`."""
         return await self.journal.is_recorded(text)
 
 

@@ -33,7 +33,6 @@ class Piped(Console):
         super().__init__(highlight=False, emoji=False, width=width, soft_wrap=self.plain)
 
     def on_broken_pipe(self) -> None:
-        """See `Console`."""
         let_go_of_stdout()
 
     def print(self, *objects: Any, **how: Any) -> None:

@@ -21,13 +21,11 @@ class MessageStream(_Wrapped):
     """For messages and logs: what cannot be written is dropped, because a command does not fail for a message."""
 
     def write(self, text: str) -> int:
-        """See `TextIO.write`."""
         with suppress(OSError, ValueError):
             return self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """See `TextIO.flush`."""
         with suppress(OSError, ValueError):
             self._stream.flush()
 
@@ -36,7 +34,6 @@ class ResultStream(_Wrapped):
     """For results: a reader that has read enough (`| head`) is no error, a full disk is."""
 
     def write(self, text: str) -> int:
-        """See `TextIO.write`."""
         try:
             return self._stream.write(text)
         except BrokenPipeError:
@@ -44,7 +41,6 @@ class ResultStream(_Wrapped):
         return len(text)
 
     def flush(self) -> None:
-        """See `TextIO.flush`."""
         try:
             self._stream.flush()
         except BrokenPipeError:

@@ -95,8 +95,6 @@ class StoredJournal(Repository):
             flight.set()
 
     async def discard(self, *names: str) -> None:
-        """See `Journal.discard`."""
-
         def job(c: Connection) -> None:
             for name in names:
                 if name.endswith("*"):
@@ -111,12 +109,10 @@ class StoredJournal(Repository):
             del journal[kept]
 
     async def get(self, name: str) -> Json:
-        """See `Journal.get`."""
         kept = await self._kept(name, None)
         return from_text(kept.result) if kept is not None and kept.state == "done" else None
 
     async def begin(self, names: Sequence[str]) -> None:
-        """See `Journal.begin`."""
         intent = CompletedWork("intent", self._now(), to_text(None))
 
         def job(c: Connection) -> None:
@@ -128,7 +124,6 @@ class StoredJournal(Repository):
             self._memory.journal.setdefault(name, intent)
 
     async def begun(self, prefix: str) -> frozenset[str]:
-        """See `Journal.begun`."""
         await self._durable()
         matching = JOURNAL.c.name.startswith(prefix, autoescape=True)
         chosen = select(JOURNAL.c.name).where(JOURNAL.c.scope == self._scope, JOURNAL.c.state == "intent", matching)
@@ -344,7 +339,7 @@ def is_refusal(error: DamSyncError) -> bool:
 
 
 def begun_among(c: Connection, assets: Sequence[str]) -> frozenset[str]:
-    """Those of these assets that have journal entries."""
+    """Returns the given assets that have journal entries."""
     found: set[str] = set()
     for piece in pieces(assets):
         chosen = select(JOURNAL.c.scope).where(JOURNAL.c.scope.in_([ASSET_SCOPE + asset for asset in piece])).distinct()

@@ -17,7 +17,6 @@ class ArrivalCounter:
         self.bytes = 0
 
     async def open(self, offset: int, validator: Validator) -> Stream:
-        """See `Opener`."""
         return _Counted(await self._opener(offset, validator), self)
 
 
@@ -27,26 +26,21 @@ class _Counted:
 
     @property
     def start(self) -> int:
-        """See `Stream.start`."""
         return self._stream.start
 
     @property
     def total(self) -> int | None:
-        """See `Stream.total`."""
         return self._stream.total
 
     @property
     def validator(self) -> Validator:
-        """See `Stream.validator`."""
         return self._stream.validator
 
     @property
     def codings(self) -> tuple[str, ...]:
-        """See `EncodedStream.codings`."""
         return codings_of(self._stream)
 
     def decode(self) -> None:
-        """See `EncodedStream.decode`."""
         if isinstance(self._stream, EncodedStream):
             self._stream.decode()
 
@@ -58,5 +52,4 @@ class _Counted:
             yield block
 
     async def aclose(self) -> None:
-        """See `Stream.aclose`."""
         await self._stream.aclose()

@@ -32,7 +32,6 @@ class MemoryBudget:
 
     @asynccontextmanager
     async def hold(self, size: int) -> AsyncIterator[None]:
-        """See `Budget.hold`."""
         owner, outer = _HELD.get()
         held = outer if owner is self else 0
         share = min(max(0, size - held), self._total)

@@ -60,12 +60,10 @@ class MemoryContent(Described):
         self.digests = digests
 
     async def read(self, start: int, stop: int) -> bytes:
-        """See `Content.read`."""
         self._within(start, stop)
         return self._data[start:stop]
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`."""
         for at, until in self._cut(start, stop):
             yield self._data[at:until]
 
@@ -82,12 +80,10 @@ class SpooledContent(Described):
         self.digests = digests
 
     async def read(self, start: int, stop: int) -> bytes:
-        """See `Content.read`."""
         self._within(start, stop)
         return await self._spooled.read(start, stop)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`."""
         return self._spooled.blocks(BLOCK, start, stop)
 
     async def check(self) -> None:

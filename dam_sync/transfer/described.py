@@ -38,17 +38,14 @@ class Described:
 
     @property
     def name(self) -> str:
-        """See `Content.name`."""
         return self._file.name
 
     @property
     def media_type(self) -> str:
-        """See `Content.media_type`."""
         return media_type_of(self._file)
 
     @property
     def size(self) -> int:
-        """See `Content.size`."""
         return self._size
 
     @property

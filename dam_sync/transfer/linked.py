@@ -45,19 +45,15 @@ class LinkedContent:
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """See `Content.digests`."""
         return self._file.digests if self._content is None else self._content.digests
 
     async def version(self) -> str:
-        """See `Content.version`."""
         return await (await self.unlinked()).version()
 
     async def read(self, start: int, stop: int) -> bytes:
-        """See `Content.read`."""
         return await (await self.unlinked()).read(start, stop)
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:
-        """See `Content.blocks`."""
         blocks = (await self.unlinked()).blocks(start, stop)
         if isinstance(blocks, AsyncGenerator):
             async with aclosing(blocks):
@@ -68,7 +64,6 @@ class LinkedContent:
             yield block
 
     async def check(self) -> None:
-        """See `Content.check`."""
         await (await self.unlinked()).check()
 
     async def unlinked(self) -> Content:

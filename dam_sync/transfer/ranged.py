@@ -52,7 +52,6 @@ class RangedContent(Described):
         return self._tally.digests if self._checked else self._tally.promised
 
     async def read(self, start: int, stop: int) -> bytes:
-        """See `Content.read`."""
         return b"".join([block async for block in self.blocks(start, stop)])
 
     async def blocks(self, start: int = 0, stop: int | None = None) -> AsyncGenerator[bytes, None]:

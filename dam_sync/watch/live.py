@@ -51,16 +51,13 @@ class ShownWatchedJob:
 
     @property
     def config(self) -> JobConfig:
-        """See `ShownJob`."""
         return self._job.job.config
 
     @property
     def progress(self) -> Progress | None:
-        """See `ShownJob`."""
         return self._job.progress
 
     def situation(self) -> dict[str, Json]:
-        """See `ShownJob`."""
         health: dict[str, Json] = health_of([self._job])["jobs"][0]
         moments = [moment.isoformat(timespec="seconds") for moment in self._next_runs()]
         error = whole_error(self._job.record.error)
@@ -91,7 +88,6 @@ class SingleRun:
 
     @property
     def progress(self) -> Progress | None:
-        """See `ShownJob`."""
         return self._options.progress if self._ended is None else None
 
     def end(self, error: DamSyncError | None) -> None:
@@ -99,7 +95,6 @@ class SingleRun:
         self._ended, self._error = self._options.clock.now(), error
 
     def situation(self) -> dict[str, Json]:
-        """See `ShownJob`."""
         ended, error = self._ended, self._error
         result = RunResult.RUNNING if ended is None else RunResult.DONE if error is None else RunResult.FAILED
         return {

@@ -34,7 +34,6 @@ class RehearsedConnector(Connector):
         return cls(**given, base_url=base_url, share=share, placeholders=placeholders)
 
     def connect(self, context: Context) -> Service:
-        """See `Connector.connect`."""
         if context.base_url != self.base_url:
             return Connector.connect(self, context)
         return rehearsed(self.service(), self.share, placeholders=self.placeholders)(context)
@@ -58,12 +57,10 @@ def rehearsed(service: Any, share: float, *, placeholders: bool) -> Callable[[Co
                 yield replace(batch, entries=tuple(_entry(entry) if placeholders else entry for entry in chosen))
 
         async def fetch(self, asset: AssetId) -> Asset:
-            """See `Service.fetch`."""
             found: Asset = await super().fetch(asset)
             return without_digests(found) if placeholders else found
 
         async def open(self, file: FileRef, offset: int = 0, validator: Validator = NO_VALIDATOR) -> Stream:
-            """See `Service.open`."""
             if placeholders:
                 return Placeholder(UNKNOWN_SIZE if file.size is None else file.size, offset)
             stream: Stream = await super().open(file, offset, validator)

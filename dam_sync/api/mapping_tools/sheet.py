@@ -65,7 +65,6 @@ class CountingIndex(TermIndex):
     sought: dict[tuple[int, TermName], Term] = field(default_factory=dict)
 
     def find(self, term: Term, ways: Matching) -> Term | None:
-        """See `TermIndex.find`."""
         key = id(ways), _key(term)
         self.asked[key] += 1
         self.sought.setdefault(key, term)

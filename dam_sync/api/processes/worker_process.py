@@ -112,11 +112,9 @@ class WorkerOfRun:
         self._keeper = asyncio.ensure_future(self._keep(seen))
 
     def spent(self) -> Spent:
-        """See `Participant`."""
         return Spent(self._context.calls, self._context.progress.bytes, self._context.pulls.fetched)
 
     async def write(self, order: Order) -> Outcome:
-        """See `Participant`."""
         if self.has_left:
             raise WorkerLost("this worker lost the run")
         self._learn(order)
@@ -135,19 +133,15 @@ class WorkerOfRun:
             store.let_go(work)
 
     async def end_shared(self) -> None:
-        """See `Participant`."""
         await self._cancellable(self._context.target.end_shared())
 
     async def sweep(self) -> int:
-        """See `Participant`."""
         return await self._cancellable(self._context.target.sweep(self._context.store.is_recorded))
 
     async def hurry(self) -> None:
-        """See `Participant`."""
         self._context.stop.stop("the run is to end soon", hurry=True)
 
     async def close(self) -> None:
-        """See `Participant`."""
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._released())
         await asyncio.shield(self._closing)

@@ -32,19 +32,16 @@ class Within:
         return index.axis(self.name).span(self.low, self.high)
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         if self.name not in AXES:
             return None
         start, stop = self.span(index)
         return stop - start
 
     def ids(self, index: Index) -> Iterable[int]:
-        """See `Clause`."""
         start, stop = self.span(index)
         return [number for _, number in index.axis(self.name).rows[start:stop]]
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         number = index.lexicon.number(media, self.name)
         if number is None:
             return False
@@ -60,19 +57,16 @@ class Says:
     whole: str = ""
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         if not self.phrase:
             return None if self.whole else 0
         return min(len(index.postings(self.name).get(word, ())) for word in self.phrase)
 
     def ids(self, index: Index) -> Iterable[int]:
-        """See `Clause`."""
         sets = sorted((index.postings(self.name).get(word, set()) for word in self.phrase), key=len)
         found = sets[0] if sets else ()
         return [number for number in found if number in index.docs and self.holds(index, index.docs[number])]
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         texts = index.lexicon.texts(media, self.name)
         if self.whole:
             return any(text.casefold() == self.whole for text in texts)
@@ -87,16 +81,13 @@ class Looks:
     pattern: str
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         return len(self.ids(index))
 
     def ids(self, index: Index) -> set[int]:
-        """See `Clause`."""
         fits = (at for word, at in index.postings(self.name).items() if fnmatchcase(word, self.pattern))
         return set().union(*fits)
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         return any(fnmatchcase(word, self.pattern) for word in index.words(media, self.name))
 
 
@@ -108,15 +99,12 @@ class OneOf:
     ones: frozenset[str]
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         return sum(len(index.postings(self.name).get(one, ())) for one in self.ones)
 
     def ids(self, index: Index) -> set[int]:
-        """See `Clause`."""
         return set().union(*(index.postings(self.name).get(one, set()) for one in self.ones))
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         return not self.ones.isdisjoint(index.words(media, self.name))
 
 
@@ -128,15 +116,12 @@ class Test:
     known: frozenset[int] | None = None
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         return None if self.known is None else len(self.known)
 
     def ids(self, index: Index) -> Iterable[int]:
-        """See `Clause`."""
         return self.known or ()
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         return (self.known is None or media.id in self.known) and self.test(media)
 
 
@@ -149,7 +134,6 @@ class Mixed:
     never: tuple[Clause, ...] = ()
 
     def count(self, index: Index) -> int | None:
-        """See `Clause`."""
         counts = [clause.count(index) for clause in (self.must or self.may)]
         known = [number for number in counts if number is not None]
         if self.must:
@@ -157,7 +141,6 @@ class Mixed:
         return sum(known) if known and len(known) == len(counts) else None
 
     def ids(self, index: Index) -> Iterable[int]:
-        """See `Clause`."""
         if self.must:
             best = min((c for c in self.must if c.count(index) is not None), key=lambda c: c.count(index) or 0)
             found = set(best.ids(index))
@@ -166,7 +149,6 @@ class Mixed:
         return [number for number in found if number in index.docs and self.holds(index, index.docs[number])]
 
     def holds(self, index: Index, media: Media) -> bool:
-        """See `Clause`."""
         if not all(clause.holds(index, media) for clause in self.must):
             return False
         if any(clause.holds(index, media) for clause in self.never):

@@ -75,11 +75,9 @@ class Listed:
         self._numbers = numbers
 
     def __len__(self) -> int:
-        """See `Hits`."""
         return len(self._numbers)
 
     def part(self, start: int, stop: int) -> list[int]:
-        """See `Hits`."""
         return self._numbers[start:stop]
 
 
@@ -90,11 +88,9 @@ class Span:
         self._rows, self._start, self._stop, self._backwards = rows, start, stop, backwards
 
     def __len__(self) -> int:
-        """See `Hits`."""
         return self._stop - self._start
 
     def part(self, start: int, stop: int) -> list[int]:
-        """See `Hits`."""
         stop = min(stop, len(self))
         if self._backwards:
             return [row[1] for row in reversed(self._rows[max(self._start, self._stop - stop) : self._stop - start])]

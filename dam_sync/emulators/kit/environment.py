@@ -35,11 +35,9 @@ class RealClock:
     """The machine's own."""
 
     def now(self) -> datetime:
-        """See `Clock.now`."""
         return datetime.now(UTC)
 
     async def sleep(self, seconds: float) -> None:
-        """See `Clock.sleep`."""
         await asyncio.sleep(max(0.0, seconds))
 
 

@@ -21,7 +21,6 @@ class OwnConnections(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """The HTTP protocol of the server; connections of other users are aborted."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """See `asyncio.Protocol`."""
         super().connection_made(transport)
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
         if not (peer and own and is_own(peer, own)):

@@ -45,7 +45,6 @@ class LeasedPermit(Permit):
 
     @property
     def counted(self) -> float:
-        """See `Permit.counted`."""
         late = max(self.released, self.sent) + LATE
         return late if self.responded is None else min(late, self.responded)
 

@@ -70,7 +70,6 @@ class AdaptiveRateLimiter(RateLimiter):
         self._permits: deque[Permit] = deque(maxlen=math.ceil(per_second) if per_second else _REMEMBERED)
 
     def lower_to(self, per_second: float | None) -> None:
-        """See `RateLimiter.lower_to`."""
         super().lower_to(per_second)
         if self._rate.ceiling is not None:
             self._permits = deque(self._permits, maxlen=math.ceil(self._rate.ceiling))

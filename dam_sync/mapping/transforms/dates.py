@@ -111,7 +111,6 @@ class Date(_Moment):
         return ValueType.TEXT if self.out else ValueType.DATE
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is not a date of the form {self.forms}")
@@ -136,7 +135,6 @@ class DateTime(_Moment):
         return ValueType.TEXT if self.out else ValueType.INSTANT
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         found = value if isinstance(value, date) else self.moment(context.languages.text(value) or "")
         if found is None:
             return self.fail(f"{shown(value)} is not a timestamp of the form {self.forms}")

@@ -29,7 +29,6 @@ class AsText(EachTransform):
     each_language: ClassVar[bool] = True
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = canonical_text(value, context.languages)
         return self.fail(f"{shown(value)} has no text") if text is None else Result((text,))
 
@@ -45,7 +44,6 @@ class AsPlace(EachTransform):
         return ValueType.PLACE
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         if isinstance(value, GeoPoint):
             return Result((value,))
         text = self.text_of(value, context)
@@ -68,7 +66,6 @@ class AsRow(EachTransform):
         return ValueType.ROW
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         if isinstance(value, Row):
             return Result((value,))
         text = self.text_of(value, context)
@@ -88,7 +85,6 @@ class Language(EachTransform):
     locale: str = Field(min_length=1)
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         locale = self.locale.lower()
         if isinstance(value, Localized):
             found = value.texts.get(locale, "")

@@ -26,7 +26,6 @@ class Unique(ListTransform):
     example: ClassVar[str] = "unique"
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """See `ListTransform.whole`."""
         found: dict[object, tuple[Scalar, list[int]]] = {}
         for index, value in enumerate(values):
             found.setdefault(same_key(value), (value, []))[1].append(index)
@@ -39,7 +38,6 @@ class First(ListTransform):
     example: ClassVar[str] = "first"
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """See `ListTransform.whole`."""
         kept = tuple((value, (index,)) for index, value in enumerate(values[:1]))
         note = Note(self.name, f"{len(values) - 1} more values", ValueOutcome.DROPPED) if len(values) > 1 else None
         return ListResult(kept, note)
@@ -62,7 +60,6 @@ class Join(ListTransform):
         return ValueType.TEXT
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """See `ListTransform.whole`."""
         texts = [(context.languages.text(value), index) for index, value in enumerate(values)]
         known = [(text, index) for text, index in texts if text is not None]
         note = None
@@ -89,7 +86,6 @@ class Default(ListTransform):
     value: Constant
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """See `ListTransform.whole`."""
         return super().whole(values, context) if values else ListResult(((self.value, ()),))
 
 
@@ -105,7 +101,6 @@ class Const(ListTransform):
         return shape_of(self.value)
 
     def whole(self, values: Sequence[Scalar], context: TransformContext) -> ListResult:
-        """See `ListTransform.whole`."""
         return ListResult(((self.value, tuple(range(len(values)))),)) if values else ListResult(())
 
     def is_multi(self, many: bool) -> bool:

@@ -23,7 +23,6 @@ class TextTransform(EachTransform):
     each_language: ClassVar[bool] = True
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         return text if isinstance(text, Result) else Result((self.change(text),))
 
@@ -38,7 +37,6 @@ class Nfc(TextTransform):
     example: ClassVar[str] = "nfc"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return nfc(text)
 
 
@@ -48,7 +46,6 @@ class Trim(TextTransform):
     example: ClassVar[str] = "trim"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return text.strip()
 
 
@@ -58,7 +55,6 @@ class Casefold(TextTransform):
     example: ClassVar[str] = "casefold"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return nfc(text.casefold())
 
 
@@ -68,7 +64,6 @@ class Upper(TextTransform):
     example: ClassVar[str] = "upper"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return text.upper()
 
 
@@ -78,7 +73,6 @@ class Lower(TextTransform):
     example: ClassVar[str] = "lower"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return text.lower()
 
 
@@ -88,7 +82,6 @@ class Title(TextTransform):
     example: ClassVar[str] = "title"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return re.sub(r"[^\W\d_]+(?:['’][^\W\d_]+)*", lambda word: word[0][:1].upper() + word[0][1:].lower(), text)
 
 
@@ -98,7 +91,6 @@ class Escape(TextTransform):
     example: ClassVar[str] = "escape"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         return html.escape(text, quote=False)
 
 
@@ -108,7 +100,6 @@ class StripHtml(TextTransform):
     example: ClassVar[str] = "strip_html"
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in text_of_html(text).split("\n"))
         return "\n".join(line for line in lines if line)
 
@@ -121,7 +112,6 @@ class StripPrefix(TextTransform):
     text: str = Field(min_length=1)
 
     def change(self, text: str) -> str:
-        """See `TextTransform.change`."""
         prefix = self.text.rstrip("/") if self.text.startswith("/") else self.text
         rest = text.removeprefix(prefix)
         inside = not self.text.startswith("/") or rest == "" or rest.startswith("/")
@@ -138,7 +128,6 @@ class Truncate(EachTransform):
     on_cut: Literal["park", "drop", "note"] | None = None
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         if isinstance(text, Result) or len(text) <= self.max:
             return text if isinstance(text, Result) else Result((text,))
@@ -160,7 +149,6 @@ class SafeName(EachTransform):
     max: int = Field(default=255, ge=8)
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
@@ -179,7 +167,6 @@ class Split(EachTransform):
     on: str = Field(min_length=1)
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text

@@ -39,7 +39,6 @@ class Number(EachTransform):
         return ValueType.NUMBER
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return Result((value,))
         text = self.text_of(value, context)
@@ -72,7 +71,6 @@ class Flag(EachTransform):
         return ValueType.TEXT if shape is ValueType.FLAG else ValueType.FLAG
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         if isinstance(value, bool):
             return Result(((self.yes if value else self.no)[0],))
         text = self.text_of(value, context)
@@ -105,14 +103,12 @@ class Pluck(EachTransform):
         )
 
     def reject_reason(self, shape: ValueType) -> str:
-        """See `Transform.reject_reason`."""
         parts = PARTS.get(shape)
         if parts is None or self.key in parts:
             return super().reject_reason(shape)
         return f"a {shape.value} has no {self.key}; {nearest(self.key, parts)}"
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         if isinstance(value, Row):
             return self._cell(value, context)
         if shape_of(value) not in PARTS or self.key not in PARTS[shape_of(value)]:
@@ -151,7 +147,6 @@ class AsJson(EachTransform):
     takes: ClassVar[frozenset[ValueType]] = ANY
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         return Result((json.dumps(value_to_json(value), ensure_ascii=False, sort_keys=True),))
 
 
@@ -172,7 +167,6 @@ class LookUp(EachTransform):
             yield Problem(f"unknown lookup {self.table}", own or Similar(self.table, context.lookups))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         text = self.text_of(value, context)
         if isinstance(text, Result):
             return text
@@ -204,7 +198,6 @@ class MatchTerm(EachTransform):
             yield Problem(f"unknown vocabulary {self.rule}", own or Similar(self.rule, context.rules))
 
     def each(self, value: Scalar, context: TransformContext) -> Result:
-        """See `EachTransform.each`."""
         rule = context.rules.get(self.rule)
         if rule is None:
             return self.fail(f"unknown vocabulary {self.rule}")

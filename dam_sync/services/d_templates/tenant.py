@@ -234,7 +234,6 @@ class TemplatesPart(HttpService):
         return None if security is None else security.closing_option()
 
     def exposure_options(self) -> ExposureOptions:
-        """See `Service.exposure_options`."""
         options, security = self.api.options, self.tenant.security.now
         open_ = None if security is None else security.closing_option()
         closing = () if open_ is None or RESTRICTED in options.model_fields_set else (open_,)

@@ -233,7 +233,6 @@ class ProfilesPart(HttpService):
         return replace(fields.schema_of(tenant, now), capabilities=self.capabilities)
 
     def exposure_options(self) -> ExposureOptions:
-        """See `Service.exposure_options`."""
         options, now = self.api.options, self.api.client.decision_time()
         closing = security.open_types(self.tenant.known, options, now)
         return ExposureOptions("everybody", options.everybody, tuple(closing))

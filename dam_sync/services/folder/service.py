@@ -257,7 +257,6 @@ class FolderService(Service):
         return Audience(hidden="it lies in a folder")
 
     def exposure_options(self) -> ExposureOptions:
-        """See `Service.exposure_options`."""
         return ExposureOptions("everybody", self._everybody)
 
     async def sweep(self, recorded: IsReferenced) -> int:

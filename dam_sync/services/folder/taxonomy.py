@@ -42,7 +42,6 @@ class Taxonomy:
     _lock: Lock = field(default_factory=Lock)  # of `_known`, which worker threads read and change
 
     async def terms(self, vocabulary: str) -> AsyncIterator[Term]:
-        """See `Service.terms`."""
         for term in await run_sync(self._terms, vocabulary):
             yield term
 
@@ -59,7 +58,6 @@ class Taxonomy:
         return None
 
     async def containers(self) -> AsyncIterator[Placement]:
-        """See `Service.containers`."""
         found = map(codec.container_of, await run_sync(self.tenant.listing.records, "container"))
         for place in sorted(found, key=lambda place: (len(place.path), place.kind, place.path)):
             yield place
@@ -119,7 +117,6 @@ class Taxonomy:
             raise Unsupported(f"the vocabulary {vocabulary} is closed, so {term.label} cannot be added to it")
 
     async def ensure_container(self, kind: str, path: Sequence[str]) -> Placement:
-        """See `Service.ensure_container`."""
         if kind not in facts.CONTAINERS:
             raise Unsupported(f"a folder has no containers of the kind {kind}")
         wanted = Placement(kind, tuple(path), codec.container_id(kind, tuple(path)))

@@ -69,7 +69,6 @@ class ServerCredentialStore:
         await self._store(name, secret)
 
     async def change(self, name: str, changed: Callable[[str], str]) -> None:
-        """See `CredentialStore.change`."""
         kept = await self._local.load(name) or ""
 
         def job(raw: Any) -> str:
@@ -83,7 +82,6 @@ class ServerCredentialStore:
         await self._local.save(name, await asyncio.shield(self._run(job)))
 
     async def names(self, prefix: str) -> Sequence[str]:
-        """See `CredentialStore.names`."""
         known = dict.fromkeys(await self._local.names(prefix), True)
         chosen = f"SELECT name, value FROM {TABLE} WHERE scope = %s AND starts_with(name, %s)"
         rows = await self._run(lambda raw: raw.execute(chosen, (self._scope, prefix)).fetchall())

@@ -65,7 +65,6 @@ class ServerPermits(PermitStore):
         return cls(*shared, notices, server.schema)
 
     def credential(self, identity: str) -> CredentialPermits:
-        """See `PermitStore.credential`."""
         digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
@@ -74,7 +73,6 @@ class ServerPermits(PermitStore):
         return _Schedule(self._session.run, digest, self._process, self._job, self._on_beat, self._notices)
 
     async def close(self) -> None:
-        """See `PermitStore.close`."""
         if self._beating is not None and not self._beating.done():
             self._beating.cancel()
             await asyncio.wait([self._beating])

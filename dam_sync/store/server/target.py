@@ -151,7 +151,6 @@ class ServerTarget(SharedTarget):
         return cls(link, server, storage, notices, read_only=read_only, times=times)
 
     async def identify(self, name: str, lag: timedelta) -> None:
-        """See `SharedTarget.identify`."""
         self._target = hashlib.sha256(name.encode()).hexdigest()
         job, read_only = self._server.schema, self._read_only
         if self._notices is not None:
@@ -173,7 +172,6 @@ class ServerTarget(SharedTarget):
         await self._session.close()
 
     def has_news(self, scope: str) -> bool:
-        """See `SharedTarget.has_news`."""
         prompt = self._notices is not None and self._notices.is_listening
         waits = PROMPT_LOOK_SECONDS if prompt else LOOK_SECONDS
         at, heard = self._looked.get(scope, (self._opened, 0))
@@ -181,7 +179,6 @@ class ServerTarget(SharedTarget):
 
     @asynccontextmanager
     async def creating(self, scope: str) -> AsyncIterator[None]:
-        """See `SharedTarget.creating`."""
         if self._read_only:
             yield
             return
@@ -226,13 +223,11 @@ class ServerTarget(SharedTarget):
                         claim.renew(began + self._times.trusted)
 
     def prove_claimed(self) -> None:
-        """See `SharedTarget.prove_claimed`."""
         claim = _CLAIM.get()
         if claim is not None and claim.until is not None and SYSTEM_CLOCK.monotonic() >= claim.until:
             raise _lost()
 
     async def created_by_others(self, scope: str) -> Sequence[SharedPart]:
-        """See `SharedTarget.created_by_others`."""
         self._looked[scope] = SYSTEM_CLOCK.monotonic(), self._heard
         left = await self._left_open(scope) if scope in self._claims else []
         lately = self._began - self._lag.total_seconds()  # what this job did before is in its state
@@ -258,7 +253,6 @@ class ServerTarget(SharedTarget):
             self._claims[scope].renew(began + self._times.trusted)
 
     async def created(self, scope: str, parts: Sequence[SharedPart]) -> None:
-        """See `SharedTarget.created`."""
         if self._read_only:
             return
 
@@ -280,7 +274,6 @@ class ServerTarget(SharedTarget):
         self._open -= known
 
     async def reserve_name(self, folded: str, owner: str) -> bool:
-        """See `SharedTarget.reserve_name`."""
         return await self._session.run(lambda raw: self._reserve(raw, folded, owner))
 
     async def is_used_elsewhere(self, part: str, place: str, target: str) -> bool:
