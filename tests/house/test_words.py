@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from functools import cache
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.prose import names_of_tests, prose_of
-from tests.house.sources import text_of
+from tests.house.sources import FILES, nodes_of, package_of, shown, text_of
 
 ROOT = Path(__file__).parents[2]
 TOP = {"pyproject.toml", "README.md", "dam_sync", "mappings", "tests", "state", "Makefile", "requirements.lock"}
@@ -143,3 +144,17 @@ def test_names_of_tests_use_no_retired_words(pattern: str, instead: str) -> None
     word = re.compile(rf"(?:^|_)({pattern})(?=_|$)")
     wrong = [f"{file}: {name} (write: {instead})" for file, name in named() if word.search(name)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_docstring_only_refers_to_another() -> None:
+    """One that is inherited says more. The engine and protocols of which it is the whole body are left."""
+    only = re.compile(r"See `[\w.]+`\.")
+    documented = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    wrong = [
+        f"{shown(path)}: {node.name}"
+        for path in FILES
+        if package_of(path) != "engine"
+        for node in nodes_of(path)
+        if isinstance(node, documented) and len(node.body) > 1 and only.fullmatch(ast.get_docstring(node) or "")
+    ]
+    assert wrong == []
