@@ -92,7 +92,7 @@ assumptions: $(STAMP) ## the numbered guesses about each service
 	$(BIN)/dam-sync emulate --assumptions
 
 # The same commit gives the same files: dates in them are that of the commit.
-release: $(STAMP) ## wheel, sdist, bill of materials and checksums in dist/, without the network
+release: $(STAMP) ## wheel, sdist, bill of materials, constraints and checksums in dist/, without the network
 	rm -rf dist
 	export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
 	$(BIN)/hatchling build -d dist && $(BIN)/python .ci/release.py dist "$$(git describe --always --dirty)"

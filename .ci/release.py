@@ -1,4 +1,4 @@
-"""Describes what `make release` built: an SBOM (CycloneDX, JSON) and the digests of all files of a folder.
+"""Describes what `make release` built: an SBOM (CycloneDX, JSON), its versions as constraints, and all digests.
 
 The SBOM is made of what the packages installed beside this one say of themselves, so it needs no network. Its versions
 are those of this environment, which `make setup` takes from `requirements.lock`. The same commit gives the same file.
@@ -106,6 +106,11 @@ def sbom(name: str, extras: tuple[str, ...], built: datetime, revision: str) -> 
     return made | {"serialNumber": uuid.uuid5(uuid.NAMESPACE_OID, digest).urn}
 
 
+def constraints(bill: dict[str, Any]) -> str:
+    """The versions of a bill in the form that `pip install --constraint` reads."""
+    return "".join(f"{each['name']}=={each['version']}\n" for each in bill["components"])
+
+
 def checksums(folder: Path) -> str:
     """In the form that `sha256sum --check` reads."""
     files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
@@ -115,8 +120,9 @@ def checksums(folder: Path) -> str:
 def main(folder: Path, revision: str) -> None:
     built = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or 0), UTC)
     name = f"{NAME.replace('-', '_')}-{metadata.version(NAME)}.cdx.json"
-    text = json.dumps(sbom(NAME, EXTRAS, built, revision), indent=1, ensure_ascii=False)
-    (folder / name).write_text(f"{text}\n", encoding="utf-8")
+    bill = sbom(NAME, EXTRAS, built, revision)
+    (folder / name).write_text(f"{json.dumps(bill, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+    (folder / "constraints.txt").write_text(constraints(bill), encoding="utf-8")
     (folder / "SHA256SUMS").write_text(checksums(folder), encoding="utf-8")
     sys.stdout.write(f"{folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}\n")
 

@@ -62,6 +62,12 @@ def test_the_same_commit_gives_the_same_bill(release: ModuleType, bill: dict[str
     assert release.sbom(release.NAME, release.EXTRAS, BUILT, "abd")["serialNumber"] != bill["serialNumber"]
 
 
+def test_constraints_are_the_versions_of_the_bill(release: ModuleType, bill: dict[str, Any]) -> None:
+    lines = release.constraints(bill).splitlines()
+    assert f"httpx=={metadata.version('httpx')}" in lines
+    assert len(lines) == len(bill["components"])
+
+
 def test_checksums_cover_every_file_but_their_own(release: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "b.whl").write_bytes(b"two")
     (tmp_path / "a.tar.gz").write_bytes(b"one")
