@@ -92,7 +92,7 @@ BOUNDS = (
     _of("max_duration", str | None, None, "--max-duration", help="Stop after 90s, 30m, 8h …"),
 )
 WORKERS = (
-    _of("workers", int | None, None, "--workers", min=1, max=64, help="Write with N processes of this machine."),
+    _of("workers", int | None, None, "--workers", min=1, max=64, help="Write with N processes of this computer."),
     _of(
         "cluster", str, "", "--cluster", metavar="URL", help="Write with the workers of this Dask scheduler (tls://…)."
     ),

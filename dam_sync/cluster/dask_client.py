@@ -1,4 +1,4 @@
-"""Opens a cluster: worker processes of this machine, or those of a scheduler that somebody started."""
+"""Opens a cluster: worker processes of this computer, or those of a scheduler that somebody started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dam_sync.model.extras import install_hint
 THREADS = 64  # most assets that one process writes at once; they are coroutines, so that no thread is started for them
 CONNECT_SECONDS = 15
 GRACE_SECONDS = 5.0  # after which a connection that Dask still waits for is given up
-START_SECONDS = 120  # of all worker processes of this machine together, which may be busy
+START_SECONDS = 120  # of all worker processes of this computer together, which may be busy
 ANSWER_SECONDS = 10.0
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
@@ -58,7 +58,7 @@ assert cryptography is not None
 async def local_client(number: int) -> AsyncIterator[Client]:
     """A scheduler in this process and worker processes beside it, which end with it. They listen on the loopback
     interface only, and every connection is encrypted and proves a certificate that is made for this run and kept in
-    memory: other users of the machine cannot send them anything. Raises WorkersGone if they cannot be started."""
+    memory: other users of the computer cannot send them anything. Raises WorkersGone if they cannot be started."""
     _quiet()
     with (
         dask.config.set(SETTINGS),
@@ -111,7 +111,7 @@ async def _stopped(cluster: Any) -> None:
 @asynccontextmanager
 async def remote_client(url: str, seconds: float = CONNECT_SECONDS) -> AsyncIterator[Client]:
     """The scheduler at a URL; for `tls://` with the certificates of Dask's own configuration. Raises ConfigError for
-    what is no such address and without certificates, WorkersGone if it does not answer within that time."""
+    what is no such address and without certificates, WorkersGone if it does not respond within that time."""
     if not _is_address(url):
         hint = "write --cluster tls://HOST:8786, or tcp://HOST:8786 in a network that only you use"
         raise ConfigError(f"{url!r} is not the address of a Dask scheduler", hint=hint)
@@ -183,7 +183,7 @@ async def _closed(client: Client) -> None:
 
 
 async def workers_at(client: Client) -> frozenset[str]:
-    """The addresses of the workers of a scheduler. Raises WorkersGone if it does not answer."""
+    """The addresses of the workers of a scheduler. Raises WorkersGone if it does not respond."""
     with _explained("the Dask scheduler cannot be reached"):
         async with asyncio.timeout(ANSWER_SECONDS):
             scheduler: Any = client.scheduler

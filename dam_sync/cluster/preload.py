@@ -1,4 +1,4 @@
-"""Loaded by each worker process of this machine: a signal for the terminal or the service is for the coordinator,
+"""Loaded by each worker process of this computer: a signal for the terminal or the service is for the coordinator,
 which finishes the writes in progress and ends its workers itself."""
 
 from __future__ import annotations

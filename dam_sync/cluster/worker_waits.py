@@ -16,7 +16,7 @@ Ask = Callable[[str], Awaitable[LongestWait | None]]
 
 class WorkerWaits:
     """Asks every worker now and then what it waits for longest. A wait is shown until the worker says that it is over,
-    does not answer, or is gone."""
+    does not respond, or is gone."""
 
     def __init__(self, clock: Clock, ask: Ask) -> None:
         """ask: one worker, by its address. Raises a DamSyncError if it is gone."""
@@ -44,7 +44,7 @@ class WorkerWaits:
                 self._end(address)
 
     async def _look(self, address: str) -> None:
-        """One question. A worker that does not answer is itself waited for."""
+        """One question. A worker that does not respond is itself waited for."""
         try:
             with waiting(self._clock, None, "a response", by=self._names.get(address, f"worker {address}")):
                 found = await self._ask(address)

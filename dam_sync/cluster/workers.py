@@ -174,7 +174,7 @@ class DaskWorkers:
             return frozenset()
 
     async def _is_gone(self, address: str) -> bool:
-        """Whether the scheduler says so; one that does not answer says nothing."""
+        """Whether the scheduler says so; one that does not respond says nothing."""
         try:
             return address not in await workers_at(self._client)
         except WorkersGone:
@@ -394,14 +394,14 @@ class DaskWorkers:
         try:
             while not (await asyncio.wait([asked], timeout=LOOK_SECONDS))[0]:
                 if await self._is_gone(address):
-                    raise WorkerLost(f"the worker {address} does not answer: its process ended")
+                    raise WorkerLost(f"the worker {address} does not respond: its process ended")
             found = (await asked)[address]
         except (OSError, TimeoutError, KeyError) as error:
-            raise WorkerLost(f"the worker {address} does not answer: {error}") from error
+            raise WorkerLost(f"the worker {address} does not respond: {error}") from error
         finally:
             asked.cancel()
         if isinstance(found, OSError):
-            raise WorkerLost(f"the worker {address} does not answer: {found}") from found
+            raise WorkerLost(f"the worker {address} does not respond: {found}") from found
         if isinstance(found, BaseException):
             if function is tasks.join:  # which raises nothing itself
                 raise named(ConfigError(f"dam-sync cannot be loaded there ({found})", hint=tasks.SAME), address)

@@ -278,7 +278,7 @@ def _errors(model: type[Any], given: Mapping[str, Json]) -> Sequence[Mapping[str
 
 
 def is_loopback_url(url: str) -> bool:
-    """Whether it is a URL of http on this machine."""
+    """Whether it is a URL of http on this computer."""
     try:
         parts = urlsplit(url)
         return parts.scheme == "http" and is_loopback(parts.hostname or "")

@@ -224,7 +224,7 @@ class WorkersGone(DamSyncError):
 
 
 class StoreUnreachable(DamSyncError):
-    """The database server that holds the state does not answer, or the connection to it was lost."""
+    """The database server that holds the state does not respond, or the connection to it was lost."""
 
     of_run = True
     exit_code = 5

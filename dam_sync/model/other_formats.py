@@ -80,6 +80,6 @@ def _packed(head: bytes) -> OtherFormat:
 
 
 def _is_wide(head: bytes) -> bool:
-    """Whether it looks like UTF-16 without a mark: every second byte of its first letters is zero."""
+    """Whether it looks like UTF-16 without a mark: every second byte of its first characters is zero."""
     start = head[:64]
     return len(start) > 3 and any(set(start[at::2]) == {0} and 0 not in start[1 - at :: 2] for at in (0, 1))

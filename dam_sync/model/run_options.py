@@ -123,7 +123,7 @@ class RunOptions:
     that webhooks named, some of which may be gone; limit: assets to take at most; max_calls: to each service; repair:
     also restore what was changed at the target; output, html, csv: files to write; plan: the file of the plan that a
     run follows; sample: the share of the library that a plan covers, as `2%`; wave: of a job with waves, empty for the
-    next one; workers: processes of this machine that write; cluster: the scheduler whose workers do; processes: those
+    next one; workers: processes of this computer that write; cluster: the scheduler whose workers do; processes: those
     that share the limits of the services, which a run with workers sets itself.
 
     clock, transport and connectors replace those of the system: time, the network (an `httpx.AsyncBaseTransport`, which

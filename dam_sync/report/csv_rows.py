@@ -72,7 +72,7 @@ def _sample(samples: Iterable[Mapping[str, Any]]) -> str:
 
 
 def report_rows(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The columns, then the rows. That of a verification lists differences after a blank line, as far as the report
+    """The columns, then the rows. That of a verification lists differences after an empty line, as far as the report
     has them."""
     yield list(SECTIONS)
     for row in _sections(report):

@@ -111,7 +111,7 @@ class SqlStore(
         """Open the state, create it if missing, and migrate it. `place` may be a `sqlite:///` URL.
 
         Raises ConfigError if it is not ours, damaged, newer than this program, or cannot be read or written, and
-        StoreUnreachable if its server does not answer.
+        StoreUnreachable if its server does not respond.
         """
         storage = storage or Storage()
         if isinstance(place, StateServer):

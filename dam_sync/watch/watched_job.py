@@ -27,7 +27,7 @@ from dam_sync.watch.scheduler import Decision, RunResult, WatchRecord, decide, r
 from dam_sync.watch.timetable import Timetable
 
 GATHER_SECONDS = 0.5  # between a delivery and the run that it causes: others follow it
-LOOK_SECONDS = 60.0  # the longest sleep: the clock may be set, the machine may be suspended
+LOOK_SECONDS = 60.0  # the longest sleep: the clock may be set, the computer may be suspended
 CLOSED, ENDING = "the hours of the job have ended", "watch is ending"
 
 _log = structlog.get_logger()

@@ -67,7 +67,7 @@ class BrandLibraryCounts(BrandLibraryBase):
 
 
 def escaped(name: str) -> str:
-    """The name of a key in a search: characters that are syntax after a backslash, as blanks are (wire C 2.4)."""
+    """The name of a key in a search: characters that are syntax after a backslash, as whitespace is (wire C 2.4)."""
     return _SYNTAX.sub(r"\\\1", name)
 
 

@@ -150,7 +150,7 @@ class DocumentsCreate(DocumentsUpdate):
         return row
 
     async def _lost(self, new: NewDocument, marker: Marker | None) -> Json:
-        """What a create whose answer was lost made, also where people moved it; None if there is nothing."""
+        """What a create whose response was lost made, also where people moved it; None if there is nothing."""
         row = await self.creates.find(new)
         if row is not None and ours_by(marker, new.name)(row):
             return {"uid": wire.uid_of(row)}
