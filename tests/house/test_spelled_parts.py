@@ -44,8 +44,8 @@ OTHER_NAMES: Final = {
 FILES_OF: Final = "a link has the files and relations that were written, each of which is handled by itself"
 LEFT: Final = {
     "compare/parts.py": "the list",
+    "decide/prepared.py": FILES_OF,
     "run/adopt.py": FILES_OF,
-    "write/asset.py": FILES_OF,
     "write/repair.py": "files and relations that somebody replaced or removed",
 }
 """What names many, with the reason. A line may only go."""

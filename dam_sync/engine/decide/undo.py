@@ -52,9 +52,7 @@ MADE_REASONS: Final[Mapping[str, Obstacle]] = {
     WriteKind.TERM: Obstacle("created terms", "no service has a trash for terms, and others may use them", stays=True),
     WriteKind.CONTAINER: Obstacle("created containers", "no service has a trash for containers", stays=True),
 }
-BEGUN_REASON: Final = (
-    "being created when the run was interrupted: look whether the target has them"
-)
+BEGUN_REASON: Final = "being created when the run was interrupted: look whether the target has them"
 
 
 @dataclass(frozen=True, slots=True)
