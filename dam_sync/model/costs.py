@@ -63,8 +63,9 @@ class CostPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls that a part of a write takes. kind: only for containers of this kind, and what is put into them; unread:
-    not if the asset was read just before."""
+    """Calls that a part of a write takes. times: negative for those that were counted with an earlier write and are not
+    needed then; kind: only for containers of this kind, and what is put into them; unread: not if the asset was
+    read just before."""
 
     part: str
     call: str

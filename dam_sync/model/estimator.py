@@ -91,4 +91,4 @@ class Estimator:
             for line in self._lines.get(part, ()):
                 if line.kind in ("", kind) and not (line.unread and just_read):
                     calls[line.call] += line.times * number
-        return +calls
+        return {call: number for call, number in calls.items() if number}

@@ -33,8 +33,7 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
                 return counted + self._patch_amounts(change, planned)
             case FileRef():
                 grows = counted[CostPart.FIRST_VERSION]
-                seen = int(bool(grows) and planned.together.first("versions"))
-                return counted + Counter({facts.OLD_VERSION: int(not grows), facts.GROWN_SEEN: seen})
+                return counted + (_looks("versions", planned.together) if grows else Counter({facts.OLD_VERSION: 1}))
             case Term():
                 planned.first(LISTS)
                 return counted
@@ -49,8 +48,8 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
         fresh = planned.new(self._proven.unproven({form} - {""}))
         found, token = _create_amounts(draft, planned) if self._shares(draft) and not fresh else (_call(draft), True)
         cleaned = (token and cleans(draft, self._api.options)) or form == DATED
-        seen = planned.together.first("created") or bool(wire.availability(draft.rights))
-        found += Counter({facts.PUT: int(cleaned), facts.CREATED_SEEN: int(seen), facts.PROOF: len(fresh)})
+        found += Counter({facts.PUT: int(cleaned), facts.PROOF: len(fresh)})
+        found += _looks("created", planned.together, dated=bool(wire.availability(draft.rights)))
         found[facts.VALUE_CALL] = sum(
             not planned.together.join(key, facts.VALUE_BATCH) for key, some in texts.items() for _ in some
         )
@@ -98,6 +97,16 @@ class BrandLibraryEstimate(BrandLibraryTaxonomy):
     @property
     def _known_keys(self) -> Keys:
         return self._tenant.keys.now or Keys()
+
+
+def _looks(what: str, together: PlanMemory, *, dated: bool = False) -> Amounts:
+    """One asset is looked at; of several a list is read, which may lack dates, so that those with dates are looked at
+    as well."""
+    if together.first((what, "one")):
+        together.new([(what, "dated")] if dated else [])
+        return Counter({facts.SEEN: 1})
+    listed = together.first((what, "several"))
+    return Counter({facts.SEEN: int(dated) + int(listed and (what, "dated") in together), facts.LISTED: int(listed)})
 
 
 def _call(draft: Draft) -> Amounts:

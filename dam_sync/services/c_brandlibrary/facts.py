@@ -150,7 +150,11 @@ LIMITS = Limits(
     small_file=SmallFile(uploads=1),  # wire C 4, 6.1: a signed link, and one to upload to
     combined={  # wire C 6.3, 8
         ADD_VALUES: f"up to {VALUE_BATCH} values of one field",
-        **dict.fromkeys((ADD_TO_LIBRARY, ADD_TO_COLLECTION), f"up to {CREATE_BATCH} assets"),
+        **dict.fromkeys(
+            (ADD_TO_LIBRARY, ADD_TO_COLLECTION),
+            f"up to {CREATE_BATCH} assets, one of which takes a `{PUT_ASSET}` as well",
+        ),
+        LIBRARY_ASSETS: "the assets that are ready at the same time",
     },
 )
 
@@ -214,7 +218,8 @@ CREATE_CALL, CREATE_CALL_IN = "a create, for up to 100 assets", "the same, in a 
 SHARED_SEEN = "the first create for several assets"
 VALUE_CALL = "values of one field, up to 100"
 PUT = "an asset whose texts or dates are written after its create"
-CREATED_SEEN = "assets that are created at the same time, or one with dates"
+SEEN = "a look at a new asset, or at one that has got its first version"
+LISTED = "a list of several of them that are ready at the same time"
 NEW_MARKER = "the key of the marker, where the library has none"
 CONTAINERS_UNREAD = "containers that were not read yet"
 NEW_SECTION = "the section for assets without one"
@@ -223,14 +228,14 @@ ATTRIBUTES = "a call with attributes of an asset"
 VALUE_SET, VALUE_CLEARED = "a value that is written", "a field that is emptied"
 PROOF = "the first use in a run of a form that is not known to work"
 OLD_VERSION = "a version of an asset that was complete before"
-GROWN_SEEN = "versions of assets that are created at the same time"
 
 COSTS: Costs = (
     Cost(CostPart.FILE, UPLOAD_REQUEST),  # wire C 6.1
     Cost(CREATE_CALL, ADD_TO_LIBRARY),  # wire C 6.3
     Cost(CREATE_CALL_IN, ADD_TO_COLLECTION),
     Cost(SHARED_SEEN, SECTION_ASSETS),  # assumption 21
-    Cost(CREATED_SEEN, ASSET),
+    Cost(SEEN, ASSET),
+    *(Cost(LISTED, LIBRARY_ASSETS), Cost(LISTED, ASSET, -1)),  # wire C 6.8: instead of the look at the first of them
     Cost(CostPart.FETCHED, ASSET),  # wire C 6.3: it is there at the second look, if not later
     Cost(VALUE_CALL, ADD_VALUES),  # wire C 6.7
     Cost(CostPart.TAGS_ADDED, ADD_TAGS),  # wire C 6.6
@@ -248,7 +253,6 @@ COSTS: Costs = (
     Cost(CostPart.VERSION, ATTACHMENT),  # whether the version is there
     Cost(OLD_VERSION, ASSET, unread=True),  # which attachment is its file
     Cost(OLD_VERSION, ATTACHMENT),
-    Cost(GROWN_SEEN, ASSET),
     Cost(CostPart.ATTACHMENT, ASSET, 2),  # before and after
     Cost(CostPart.ATTACHMENT, PUT_ASSET),
     *(Cost(CostPart.TERM, call) for call in (KEYS, PUT_KEY)),  # wire C 5.2
