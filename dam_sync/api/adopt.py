@@ -87,7 +87,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         if asked.ambiguous is not None:
             _write_ambiguous(asked.ambiguous, candidates)
         if kept is not None and run is not None:
-            await refuse_before_run(replace(context, store=kept, run=run), adopting=True)
+            await refuse_before_run(context.with_state(kept, run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
                 await note_compared(context, kept)

@@ -16,8 +16,14 @@ from dam_sync.config.options import AuthMethod
 from dam_sync.config.secrets import is_secret
 from dam_sync.config.side import SideConfig, options_of
 from dam_sync.engine.context.counterparts import Counterparts
+from dam_sync.engine.context.job_mapping import JobMapping
+from dam_sync.engine.context.libraries import Contents, Source, Target
+from dam_sync.engine.context.phases import Phases
 from dam_sync.engine.context.pulls import Pulls
-from dam_sync.engine.context.run_context import Contents, Deadline, RunContext
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
+from dam_sync.engine.context.stopping import Deadline, Stopping
 from dam_sync.engine.guards.one_library import refuse_one_library
 from dam_sync.engine.run.dry_run import DryTarget
 from dam_sync.http.rates.shared import CredentialRate, JobRates
@@ -315,43 +321,47 @@ async def run_context_of(
 ) -> RunContext:
     """The context that the engine works with. stores_names: whether what is learnt of names is kept in the state; not
     in a dry run."""
-    job, dry = opened.job, isinstance(opened.target, DryTarget)
+    job, clock, dry = opened.job, options.clock, isinstance(opened.target, DryTarget)
+    single_bytes = opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT
+    state = RunState(store, run, job.state_on_server)
     return RunContext(
-        job=job.name,
-        source=opened.source,
-        target=opened.target,
-        store=store,
-        crosswalk=opened.crosswalk,
-        source_schema=opened.source_schema,
-        target_schema=opened.target_schema,
-        source_account=opened.source_account,
-        target_account=opened.target_account,
-        policy=Policy(
-            versions=job.policy.versions,
-            conflicts=job.policy.conflicts.rules,
-            extras=job.policy.extras,
-            rotation=job.policy.rotation,
-            drift=job.policy.drift,
-            ledger=job.policy.ledger,
-            exposure=job.policy.exposure.waivers,
-            deletions=policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace),
+        source_end=Source(
+            opened.source,
+            opened.source_schema,
+            opened.source_account,
+            _contents(opened, opened.source, single_bytes, options),
+            scope_of(job.source),
         ),
-        clock=options.clock,
-        time=opened.time,
-        contents=_contents(opened, opened.source, opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT, options),
-        target_contents=_contents(opened, opened.target, 0, options),
+        target_end=Target(
+            opened.target,
+            opened.target_schema,
+            opened.target_account,
+            _contents(opened, opened.target, 0, options),
+            counterparts=await Counterparts.load(store, dry=dry or not stores_names, shared=opened.shared),
+            time=opened.time,
+            shared=opened.shared,
+            alike=job.source.kind == job.target.kind,
+        ),
+        mapping=JobMapping(opened.crosswalk, store),
+        state=state,
+        task=RunTask(_policy(job), options, repair=options.repair, dry=dry),
+        stopping=Stopping(options.stop_token, clock, _deadline(options)),
+        phases=Phases(options.progress, state, clock, PLANNING if dry else MOVING),
+        clock=clock,
         pulls=pulls_of(job, opened.source, opened.target),
-        run=run,
-        counterparts=await Counterparts.load(store, dry=dry or not stores_names, shared=opened.shared),
-        on_server=job.state_on_server,
-        source_scope=scope_of(job.source),
-        dry=dry,
-        moving=PLANNING if dry else MOVING,
-        alike=job.source.kind == job.target.kind,
-        options=options,
-        repair=options.repair,
-        shared=opened.shared,
-        deadline=_deadline(options),
+    )
+
+
+def _policy(job: JobConfig) -> Policy:
+    return Policy(
+        versions=job.policy.versions,
+        conflicts=job.policy.conflicts.rules,
+        extras=job.policy.extras,
+        rotation=job.policy.rotation,
+        drift=job.policy.drift,
+        ledger=job.policy.ledger,
+        exposure=job.policy.exposure.waivers,
+        deletions=policy_of(job.policy.deletes, job.policy.max_deletes, job.policy.grace),
     )
 
 

@@ -92,7 +92,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             prepared = await run_context_of(opened, store, run, options)
             await recall_accepted(prepared)
             await begin_wave(wave, opened, prepared)
-            prepared.planned = await follow(plan, opened, prepared, state)
+            prepared.task.planned = await follow(plan, opened, prepared, state)
             await under_lease(store, run.id, options.clock, _admitted(prepared, options))
             context = prepared
             part = partial(_part_of, opened, context, wave, began)
@@ -150,7 +150,7 @@ async def _connected(
 
 async def _admitted(context: RunContext, options: RunOptions) -> None:
     """Raises what keeps a run from writing anything."""
-    context.options = replace(options, limit=await limit_left(context))
+    context.task.options = replace(options, limit=await limit_left(context))
     await refuse_before_run(context)
     await finish_abandoned(context)
     await refuse_unknown(context)
@@ -189,7 +189,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await finish_abandoned(context)
         await refuse_unknown(context)
         files = DryFiles(opened.source)
-        context.contents = files.contents
+        context.source_end.contents = files.contents
         if not options.only:
             await window_of(context)  # may start an interrupted run again
         done = await Done.of(context)
@@ -255,7 +255,7 @@ async def verify_job(
         context = await run_context_of(opened, store, scratch_run, options)
         if options.wave:
             (await WaveBook.of(job, store, options.clock.now())).named(options.wave)
-            context.wave = await wave_run_of(options.wave, opened)
+            context.task.wave = await wave_run_of(options.wave, opened)
         await refuse_before_verify(context)
         sink = stack.enter_context(differences_to(differences))
         differing = DifferingAssets(sink, extras=context.policy.extras == "fail")

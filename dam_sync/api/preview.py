@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dam_sync.engine.context.error_policy import parked_for
-from dam_sync.engine.context.run_context import drafted_for
+from dam_sync.engine.context.job_mapping import drafted_for
 from dam_sync.engine.guards.exposure import ExposureGate, held_back_of
 from dam_sync.engine.guards.first_assets import first_assets
 from dam_sync.engine.guards.remedies import HeldBack

@@ -171,7 +171,7 @@ class _Undoing:
         """executed: whether anything was undone, or would have been in a dry run."""
         context, row = self.context, self.row
         report = RollbackReport(
-            job=context.job,
+            job=self.opened.job.name,
             run=row.id,
             command=row.command,
             started=instant_text(row.started_at.replace(microsecond=0)),

@@ -11,7 +11,8 @@ from dam_sync.api.bootstrap import ConnectedJob
 from dam_sync.api.reports.differences import DifferingAssets
 from dam_sync.config.job import JobConfig
 from dam_sync.config.waves import WaveConfig
-from dam_sync.engine.context.run_context import Deadline, RunContext
+from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.stopping import Deadline
 from dam_sync.engine.context.waves import NO_WAVE, WaveRun
 from dam_sync.mapping.wave_selection import WaveReading
 from dam_sync.model.diagnostic import nearest
@@ -230,9 +231,9 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
     if chosen is None:
         return
     store, name = context.store, chosen.name
-    context.wave = await wave_run_of(name, opened)
+    context.task.wave = wave = await wave_run_of(name, opened)
     await store.set_meta(wave_key(context.run.id), name)
-    await _sort_again(context, context.wave)
+    await _sort_again(context, wave)
     if await store.get_meta(WATERMARK) is not None:  # of runs without waves
         await store.set_meta(WATERMARK, None)
     store.work_for(name)
@@ -244,7 +245,7 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
         left = (freeze.ends - context.time.latest()).total_seconds()
         ends = context.clock.monotonic() + left
         if context.deadline is None or ends < context.deadline.at:
-            context.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)
+            context.stopping.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)
 
 
 async def wave_run_of(name: str, opened: ConnectedJob) -> WaveRun:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import MISSING, fields
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from tests.house.sources import FILES, PACKAGE, nodes_of, shown
 
 BOOTSTRAP = "api/bootstrap.py"
@@ -31,8 +31,8 @@ def calls_of(name: str) -> dict[str, set[str]]:
     return found
 
 
-def test_the_context_of_a_command_has_no_names_unless_they_are_given() -> None:
-    (names,) = [each for each in fields(RunContext) if each.name == "counterparts"]
+def test_the_target_of_a_command_has_no_names_unless_they_are_given() -> None:
+    (names,) = [each for each in fields(Target) if each.name == "counterparts"]
     assert (names.default, names.default_factory) == (MISSING, MISSING)
 
 

@@ -45,6 +45,7 @@ from dam_sync.model.values import Json
 from dam_sync.model.written import Obstacle, WrittenAsset
 from tests.support.comparisons import FILE, LONG_AGO, NOW
 from tests.support.random_states import DATES, SENT, State
+from tests.support.run_double import run_double
 from tests.support.state.memory_journal import MemoryJournal
 
 T = TypeVar("T")
@@ -85,6 +86,11 @@ class Purposes:
     @cached_property
     def context(self) -> RunContext:
         """Of a run whose target has this asset."""
+        return cast(RunContext, run_double(**self.facts))
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What this context has."""
         target, seen = self.state.target, self.state.seen
         counterparts, schema, scope = Counterparts(), target.schema, target.scope
         counterparts.learn(target.counterparts())
@@ -111,21 +117,20 @@ class Purposes:
             journal=lambda *_, **__: journal,
             undo_journal=lambda *_, **__: journal,
         )
-        double = SimpleNamespace(
-            target=service,
-            source=service,
-            target_schema=schema,
-            shared=UNSHARED,
-            crosswalk=SimpleNamespace(plan=plan),
-            counterparts=counterparts,
-            time=SimpleNamespace(earliest=lambda: NOW),
-            policy=Policy(conflicts=ConflictRules(self.policy)),
-            store=store,
-            run=SimpleNamespace(id=1),
-            source_account=account,
-            target_account=account,
-        )
-        return cast(RunContext, double)
+        return {
+            "target": service,
+            "source": service,
+            "target_schema": schema,
+            "shared": UNSHARED,
+            "crosswalk": SimpleNamespace(plan=plan),
+            "counterparts": counterparts,
+            "time": SimpleNamespace(earliest=lambda: NOW),
+            "policy": Policy(conflicts=ConflictRules(self.policy)),
+            "store": store,
+            "run": SimpleNamespace(id=1),
+            "source_account": account,
+            "target_account": account,
+        }
 
     # -- what the state has -------------------------------------------------------------------------------------------
 

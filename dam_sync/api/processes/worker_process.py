@@ -91,8 +91,8 @@ async def open_worker(settings: RunSettings) -> WorkerOfRun:
             hint = "the job file, its mapping and its tables must be the same on every host"
             raise ConfigError("the mapping of a worker is not that of the coordinator", hint=hint)
         context = await run_context_of(opened, store, settings.run, options, stores_names=False)
-        context.repair, context.rotation = settings.repair, settings.rotation
-        context.planned = settings.planned and replace(settings.planned, store=store)
+        context.task.repair, context.task.rotation = settings.repair, settings.rotation
+        context.task.planned = settings.planned and replace(settings.planned, store=store)
         seal = LinkSeal(await source_secret(job, options), settings.run.owner)
         process = WorkerProcess(socket.gethostname(), os.getpid(), place)
         return WorkerOfRun(context, seal, process, stack.pop_all(), seen)

@@ -46,5 +46,5 @@ async def use_origin(context: RunContext) -> str:
     if not await context.store.is_blank():
         noted = await context.store.get_meta(ORIGIN) or await context.store.get_meta(tenant_key("source"))
         origin = str(noted or origin)
-    context.source_account = replace(context.source_account, tenant=origin)
+    context.source_end.account = replace(context.source_account, tenant=origin)
     return origin

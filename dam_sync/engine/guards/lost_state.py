@@ -31,7 +31,7 @@ async def refuse_lost_state(context: RunContext) -> None:
     until = target_now(context)
     await refuse_marks(context, await _unlinked_marks(context))
     await known_marks(store, until)
-    context.target_looked_through = True
+    context.target_end.looked_through = True
 
 
 async def known_marks(store: SqlStore, until: datetime) -> None:

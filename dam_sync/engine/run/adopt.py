@@ -120,7 +120,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     The target of the run must be a dry one. If the state is lost, nobody knows when a run wrote last: what the index of
     the target does not show yet would be sent again."""
     await wait_for_any_index(context)
-    context.progress.phase, context.moving = "reading the target", MATCHING
+    context.progress.phase, context.phases.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
     terms = TargetTerms(context.target, context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies))

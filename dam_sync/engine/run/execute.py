@@ -85,7 +85,7 @@ async def _phases(context: RunContext) -> None:
     if not context.options.only:
         await window_of(context)
         await watch_probation(context, run=context.run.id)
-    context.rotation = await rotation_of(context)
+    context.task.rotation = await rotation_of(context)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
     await retry_exposed(context)
@@ -181,7 +181,7 @@ async def _listed(context: RunContext, crawled: asyncio.Event) -> None:
     try:
         await _end_listing(context, crawled, complete=await _crawl(context))
     except StopRequested as error:
-        context.used_up = context.used_up or error
+        context.stopping.used_up = context.used_up or error
 
 
 async def _end_listing(context: RunContext, crawled: asyncio.Event, *, complete: bool) -> None:
@@ -347,7 +347,7 @@ async def window_of(context: RunContext) -> Json:
         await context.store.restart_listing(context.run.id)
         known = {"since": None, "full": True, "repair": repair}
         await context.store.set_meta(key, known)
-    context.repair = bool(known.get("repair"))
+    context.task.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 

@@ -226,7 +226,7 @@ class Pipeline:
         match react(error, work, failures=self.failures, writing=writing):
             case StopRun() if isinstance(error, StopRequested):
                 # other calls are under way: once they got their responses, none is in doubt
-                self.context.used_up = self.context.used_up or error
+                self.context.stopping.used_up = self.context.used_up or error
                 await self._release(work)
                 return None
             case StopRun():

@@ -240,7 +240,9 @@ class Worker:
             return Concluded(work, unselected(verdict), asset)
         marker = marker_value(self.context.source_account.tenant, asset.id)
         await self._load_terms(asset)
-        drafted = await self.context.draft(self.origins.whole(asset), marker, await self.terms.known())
+        drafted = await self.context.mapping.draft(
+            self.context.target_end, self.origins.whole(asset), marker, await self.terms.known()
+        )
         self.context.samples.add(asset.id, drafted)
         self.context.samples.add_left_out(asset, crosswalk.coverage)
         refused = rejected(drafted)

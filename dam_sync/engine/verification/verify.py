@@ -32,6 +32,7 @@ from dam_sync.engine.guards.probation import still_deletable, watch_probation
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.read.compared import with_everybody, with_unsure
 from dam_sync.engine.read.facts import differing, facts_of
+from dam_sync.engine.read.index import lag_left
 from dam_sync.engine.read.linked import with_present_files
 from dam_sync.engine.read.members import TARGET, UNSURE
 from dam_sync.engine.read.relations import compare_relations
@@ -134,7 +135,7 @@ class Verifier:
         """Read the target, and compare what is linked with it. Without anything linked it could tell nothing."""
         context = self.context
         await self.load_terms()
-        self.patience = await context.lag_left()
+        self.patience = await lag_left(context.target_end, context.state)
         await self._load_members()
         async for shard in context.target.shards(Window()):
             async for batch in context.target.crawl(shard, None):
@@ -167,12 +168,16 @@ class Verifier:
         """Compare suspects again until they agree, or until the index can no longer be behind: a few of them after ever
         longer pauses, and all of them once one agrees, and in the end."""
         clock, first, pause = self.context.clock, len(self.suspects), FIRST_PAUSE
-        before, began, left = self._wrong, clock.monotonic(), await self.context.lag_left()
+        before, began, left = (
+            self._wrong,
+            clock.monotonic(),
+            await lag_left(self.context.target_end, self.context.state),
+        )
         while self.suspects and self.patience > 0:
             self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
             await sleep_looking(clock, min(pause, left), self._raise_if_stopped, INDEX)
             self._raise_if_stopped()
-            later = await self.context.lag_left()
+            later = await lag_left(self.context.target_end, self.context.state)
             waited = pause >= left >= later  # all of it, and no other run ended meanwhile; clocks may be set back
             left = self.patience = 0.0 if waited else later
             pause *= 2
@@ -447,7 +452,9 @@ class Verifier:
         which it is unknown because their values park the asset; the paths where it keeps what no call changes; and
         whether runs write nothing of it, because the mapping refuses a value or more people would see it."""
         marker = marker_value(self.context.source_account.tenant, asset.id)
-        drafted = await self.context.draft(await self.origins.placed(asset), marker, self.terms)
+        drafted = await self.context.mapping.draft(
+            self.context.target_end, await self.origins.placed(asset), marker, self.terms
+        )
         drafted, unfit = expected(self.context, asset, drafted, link)
         beside = names_beside(drafted.draft.filename, marker, self.context.target.limits.filename)
         unfit += [

@@ -80,7 +80,7 @@ class FilenameAllocator:
         if blank:
             await refuse_marks(context, marked)
             await known_marks(context.store, until)
-            context.target_looked_through = True
+            context.target_end.looked_through = True
         await context.store.set_meta(NAMES_KNOWN, instant_text(until))
         self.fresh = True
 

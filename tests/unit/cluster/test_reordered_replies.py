@@ -9,6 +9,7 @@ from dam_sync.cluster.messages import Spent, WorkerResult
 from dam_sync.cluster.workers import DaskWorkers, Member
 from dam_sync.engine.context.pulls import Fetched, Pulls
 from dam_sync.store.server.workers import WorkerProcess
+from tests.support.run_double import run_double
 
 
 class Rates:
@@ -30,7 +31,7 @@ def test_what_a_worker_spent_is_counted_once_though_its_replies_overtake_each_ot
     rates, progress, nothing = Rates(), SimpleNamespace(bytes=0), object()
     pulls = Pulls(nothing, nothing, "pull")  # type: ignore[arg-type]
     workers: Any = DaskWorkers(nothing, 1)  # type: ignore[arg-type]
-    workers._context = SimpleNamespace(options=SimpleNamespace(rates=rates), progress=progress, pulls=pulls)
+    workers._context = run_double(options=SimpleNamespace(rates=rates), progress=progress, pulls=pulls)
     member = Member("tcp://worker", WorkerProcess("host", 7, 0), 4)
     for calls in (5, 10, 7, 12):  # the reply after 7 calls comes late
         workers._take_in(member, WorkerResult(spent=spent(calls)))

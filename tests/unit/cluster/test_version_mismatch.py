@@ -13,6 +13,7 @@ from dam_sync.cluster import tasks
 from dam_sync.cluster.messages import Joining, WorkerResult, program
 from dam_sync.cluster.workers import DaskWorkers, named
 from dam_sync.model.errors import ConfigError
+from tests.support.run_double import run_double
 
 OTHERS = {
     "another number": pickle.dumps(Joining("1", tasks.join, None, f"{__version__}.1")),  # type: ignore[arg-type]
@@ -44,7 +45,7 @@ class WithoutUs:
 async def test_a_worker_without_dam_sync_is_named() -> None:
     workers = DaskWorkers(WithoutUs(), 1)  # type: ignore[arg-type]
     workers._joining = Joining("1", tasks.join, None, program())  # type: ignore[arg-type]
-    workers._context = SimpleNamespace(counterparts=SimpleNamespace(stored=()))  # type: ignore[assignment]
+    workers._context = run_double(counterparts=SimpleNamespace(stored=()))
     with pytest.raises(
         ConfigError, match=r"the worker tcp://10\.0\.0\.7:4100: dam-sync cannot be loaded there"
     ) as refused:

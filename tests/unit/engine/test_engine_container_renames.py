@@ -11,6 +11,7 @@ from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.engine.names.renamed_containers import ContainerRenames
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
+from tests.support.run_double import run_double
 from tests.support.state.memory_journal import MemoryJournal
 
 ORIGIN = Placement("album", ("Press",), "7")
@@ -31,7 +32,7 @@ def test_a_container_is_followed_of_which_the_mapping_makes_exactly_one(
     origin: Placement, made: tuple[Placement, ...], followed: list[tuple[Placement, Placement]]
 ) -> None:
     """Else the name is not its own."""
-    context: Any = SimpleNamespace(crosswalk=SimpleNamespace(placed=lambda _: made))
+    context: Any = run_double(crosswalk=SimpleNamespace(placed=lambda _: made))
     target: Any = SimpleNamespace()
     renames = ContainerRenames(context, TargetContainers(target, MemoryJournal()), Counterparts())
     asset = Asset(AssetId("1"), Revision("r"), placements=frozenset({origin}))

@@ -6,13 +6,11 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from dam_sync.engine.compare.files import FilePair
 from dam_sync.engine.compare.patterns import NOT_COMPARED
-from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.verification.evidence import BY_DIGESTS, BY_DOWNLOAD, BY_DOWNLOADS, FileCheck
 from dam_sync.http.client import Client
 from dam_sync.model.asset import FileRef
@@ -24,6 +22,7 @@ from dam_sync.transfer.digests import computable
 from dam_sync.transfer.download import Opener
 from tests.support.network.clients import client_of, get
 from tests.support.network.versioned_file import Break, VersionedFile, version_of
+from tests.support.run_double import run_double
 from tests.support.virtual.scale.generated_source import Bytes
 
 SIZES = (900, MEMORY_BYTES + 900)
@@ -35,7 +34,7 @@ class Desk:
     def __init__(self, folder: Path, ours: bytes, theirs: bytes) -> None:
         self.folder, self.held = folder, {"ours": ours, "theirs": theirs}
         self.openers: dict[str, Opener] = {}
-        self.contents = self.target_contents = self.content
+        self.context = run_double(contents=self.content, target_contents=self.content)
 
     @asynccontextmanager
     async def content(self, file: FileRef, name: str) -> AsyncIterator[Content]:
@@ -58,7 +57,7 @@ async def test_other_bytes_are_found_whatever_digest_the_source_publishes(
     ours = b"x" * size
     for theirs, evidence in ((ours, "V3"), (b"y" + ours[1:], "V0")):
         files = (FileRef("ours", "a.jpg", size, digests=digests), FileRef("theirs", "a.jpg", size))
-        check = FileCheck(cast(RunContext, Desk(tmp_path, ours, theirs)), "digest")
+        check = FileCheck(Desk(tmp_path, ours, theirs).context, "digest")
         compared = await check.compare(FilePair("version", "file", *files))
         assert (compared.evidence, len(compared.found)) == (evidence, evidence == "V0")
         assert compared.by == BY_DOWNLOADS
@@ -80,7 +79,7 @@ async def test_a_mixture_is_never_called_equal(tmp_path: Path, size: int, side: 
         desk = Desk(tmp_path, mixture, mixture)
         desk.openers[side] = opened
         pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
-        compared = await FileCheck(cast(RunContext, desk), level).compare(pair)
+        compared = await FileCheck(desk.context, level).compare(pair)
     (found,) = compared.found
     assert (found.pattern, found.path) == (NOT_COMPARED, "file.digest")
     assert found.found.startswith("source: " if side == "ours" else "target: ")
@@ -99,7 +98,7 @@ async def test_a_file_that_is_replaced_once_is_compared_as_it_is_now(tmp_path: P
             desk = Desk(tmp_path, b"", version_of(1, size))
             desk.openers["ours"] = opened
             pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
-            compared = await FileCheck(cast(RunContext, desk), "bytes").compare(pair)
+            compared = await FileCheck(desk.context, "bytes").compare(pair)
         assert (compared.found, compared.evidence, compared.by) == ([], "V3", BY_DOWNLOADS)
 
 
@@ -122,6 +121,6 @@ async def test_it_says_what_was_compared_with_what(
         FileRef(name, "a.jpg", 900, digests=digests if has else {})
         for name, has in (("ours", ours), ("theirs", theirs))
     ]
-    check = FileCheck(cast(RunContext, Desk(tmp_path, data, data)), level)
+    check = FileCheck(Desk(tmp_path, data, data).context, level)
     compared = await check.compare(FilePair("file", "file", *files))
     assert (compared.found, compared.by, compared.evidence) == ([], by, evidence)

@@ -36,6 +36,7 @@ from dam_sync.model.service import Batch, Shard
 from dam_sync.model.service_time import RunTime
 from dam_sync.model.values import Term
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.clock_and_rows import SetClock, entries
 from tests.support.state.shared_engine import SHARED
 
@@ -57,7 +58,7 @@ class Desk:
     options: RunOptions = field(default_factory=RunOptions)
 
     def session(self, exposure: Waivers = NOTHING_WAIVED) -> RunContext:
-        made = SimpleNamespace(
+        made = run_double(
             store=self.store,
             clock=self.clock,
             time=RunTime(self.clock),
@@ -181,7 +182,7 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
 ) -> None:
     """left: who sees a hidden one at this target."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
-    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=Schema({})))
+    context = cast("RunContext", run_double(target=target, time=RunTime(SetClock()), target_schema=Schema({})))
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
     found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
@@ -204,7 +205,7 @@ def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
     """A status may be a plain value there, and most restrictions leave the asset visible."""
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed" if draft.closed else ""))
     schema = Schema({}, status_hides=hides)
-    context = cast("RunContext", SimpleNamespace(target=target, time=RunTime(SetClock()), target_schema=schema))
+    context = cast("RunContext", run_double(target=target, time=RunTime(SetClock()), target_schema=schema))
     some = frozenset({Restriction(restriction)} if restriction else ())
     actual = Asset(AssetId("a"), Revision("r"), status=status, rights=Rights(restrictions=some))
     draft = Draft(None, "a.jpg", closed=True)
@@ -242,7 +243,7 @@ def test_groups_of_a_copy_limit_its_original_only_where_they_open_it_to_nobody(
     source = SimpleNamespace(audience=lambda draft: Audience(groups=frozenset({"public"})), limits=Limits())
     target = SimpleNamespace(audience=ShownByGroups().audience, limits=Limits())
     held = SimpleNamespace(source=source, target=target, time=RunTime(SetClock()))
-    context = cast("RunContext", SimpleNamespace(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
+    context = cast("RunContext", run_double(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
     ours, theirs, expected = (Rights(groups=frozenset(names.split())) for names in (copy, original, seen))
     asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))
     assert as_seen(context, Draft(None, "a.jpg", rights=ours), actual, asset).rights == expected
@@ -253,7 +254,7 @@ def test_an_original_that_expires_later_by_less_than_its_copy_can_say_is_not_lim
     source = SimpleNamespace(audience=ShownByGroups().audience, limits=Limits(precision=timedelta(days=1)))
     target = SimpleNamespace(audience=lambda draft: Audience(expires_at=draft.rights.expires_at), limits=Limits())
     held = SimpleNamespace(source=source, target=target, time=RunTime(SetClock()))
-    context = cast("RunContext", SimpleNamespace(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
+    context = cast("RunContext", run_double(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
     end = datetime(2050, 1, 1, tzinfo=UTC)
     ours, theirs = Rights(expires_at=end), Rights(expires_at=end + timedelta(days=days))
     asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))

@@ -48,6 +48,7 @@ from dam_sync.store.note_keys import tenant_key
 from dam_sync.store.rows import IN_TRASH, Deletion, RunRow
 from dam_sync.store.store import SqlStore
 from tests.support.mapping.tenant_schemas import SOURCE, TARGET, compiled, with_lines
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 ONE = Shard("one")
@@ -117,7 +118,8 @@ class Desk:
 
     @property
     def session(self) -> RunContext:
-        return cast(RunContext, self)
+        methods = {name: getattr(self, name) for name in ("clock", "progress", "refuse_stopped")}
+        return cast(RunContext, run_double(**vars(self), **methods))
 
 
 @pytest.fixture

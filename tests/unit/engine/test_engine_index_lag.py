@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import cast
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.read.index import lag_left
 from dam_sync.model.limits import Limits
 from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Run
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.clock_and_rows import SetClock, changed
 
 LAG = 600.0
@@ -31,14 +32,9 @@ class Desk:
         """Without services whose clocks could differ."""
         return RunTime(self.clock)
 
-    @property
-    def target(self) -> Desk:
-        return self
-
-    last_ended = RunContext.last_ended
-
     async def left(self) -> float:
-        return await RunContext.lag_left(cast(RunContext, self))
+        context = run_double(target=self, time=self.time)
+        return await lag_left(context.target_end, RunState(self.store, self.run))
 
 
 async def test_a_first_run_waits_for_nothing(store: SqlStore, clock: SetClock) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import given
@@ -19,6 +18,7 @@ from dam_sync.model.codec import draft_to_json
 from dam_sync.model.link import LinkRow
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
+from tests.support.run_double import run_double
 from tests.support.state.memory_journal import MemoryJournal
 
 KEYS = ("title", "note", "place")
@@ -78,7 +78,7 @@ async def test_every_recorded_intent_is_remembered_however_many_there_are() -> N
 
 
 def expected_by(link: LinkRow, *intents: Json) -> Expected:
-    context: Any = SimpleNamespace(counterparts=Counterparts(), target_schema=Schema({}))
+    context: Any = run_double(counterparts=Counterparts(), target_schema=Schema({}))
     return expected_of(context, link, intents)
 
 

@@ -32,6 +32,7 @@ from dam_sync.store.rows import Run
 from dam_sync.store.runs import RELATES
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo import OpenMemberships
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 OLD, NEW = (Placement("folder", ("Press",), each) for each in ("c-1", "c-2"))
@@ -54,12 +55,10 @@ class Desk:
     numbers: Iterator[int] = field(default_factory=count)
 
     @property
-    def options(self) -> Desk:
-        return self
-
-    @property
-    def target(self) -> Desk:
-        return self
+    def context(self) -> RunContext:
+        asked = SimpleNamespace(hinted=self.hinted)
+        facts = {"store": self.store, "run": self.run, "options": asked, "refuse_stopped": self.refuse_stopped}
+        return cast(RunContext, run_double(target=self, **facts))
 
     def refuse_stopped(self) -> None:
         """It is not asked to stop."""
@@ -89,7 +88,7 @@ class Desk:
     async def write(self, *placements: tuple[Placement, Any, bool]) -> None:
         """The asset is written again, with these memberships, and they are."""
         await self.queue(*placements)
-        await write_memberships(cast(RunContext, self))
+        await write_memberships(self.context)
 
     async def queue(
         self,
@@ -139,7 +138,7 @@ async def test_a_change_of_members_is_two_commits_a_call(desk: Desk) -> None:
     ]
     await desk.queue(*rows)
     before = desk.store.commits
-    await write_memberships(cast(RunContext, desk))
+    await write_memberships(desk.context)
     assert [len(add) for _, add, _ in desk.placed] == [10, 10, 5] * 2
     assert desk.store.commits - before == 2 * len(desk.placed)
 
@@ -167,7 +166,7 @@ async def test_a_relation_is_two_commits_a_call(desk: Desk) -> None:
         await desk.link("a", "b", "c")
         await desk.queue(relations=[("view", AssetId(other), adds) for other in ("b", "c")])
         before = desk.store.commits
-        await write_relations(cast(RunContext, desk))
+        await write_relations(desk.context)
         assert desk.store.commits - before == 2 * len(desk.related)
         assert desk.related == [(adds, "t-a", other) for other in ("t-b", "t-c")]
         assert await desk.store.next_relations(9, adds=adds) == []
@@ -178,7 +177,7 @@ async def test_a_relation_that_was_removed_in_this_run_is_written_again(desk: De
     await desk.link("a", "b")
     for adds in (True, False, True):
         await desk.queue(relations=[("view", AssetId("b"), adds)])
-        await write_relations(cast(RunContext, desk))
+        await write_relations(desk.context)
     assert [adds for adds, _, _ in desk.related] == [True, False, True]
 
 
@@ -188,7 +187,7 @@ async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_
     await desk.queue(relations=[("view", AssetId("b"), True)])
     name = journal_names.relation("a", "view", "b")
     await desk.store.run_journal(f"{RELATES}{desk.run.id}").run(name, call_again)
-    await write_relations(cast(RunContext, desk))
+    await write_relations(desk.context)
     assert desk.related == []
     assert await desk.store.next_relations(9) == []
 
@@ -196,16 +195,16 @@ async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_
 async def test_what_was_refused_is_tried_again_once_in_a_run_and_not_in_one_of_named_assets(desk: Desk) -> None:
     desk.refused, desk.hinted = "t1", False
     await desk.write((OLD, AssetId("t1"), True))
-    await write_memberships(cast(RunContext, desk))
+    await write_memberships(desk.context)
     assert len(desk.noted) == 1, "the run that was refused does not ask again"
     await desk.store.finish(desk.run.id, {})
     desk.run = await desk.store.begin("job", "run")
     desk.hinted, desk.refused = True, ""
-    await write_memberships(cast(RunContext, desk))
+    await write_memberships(desk.context)
     assert desk.placed == []
     desk.hinted = False
     for _ in range(2):
-        await write_memberships(cast(RunContext, desk))
+        await write_memberships(desk.context)
     assert desk.placed == [("c-1", ("t1",), ())]
 
 
@@ -217,12 +216,12 @@ async def test_a_relation_that_would_close_a_circle_is_not_written_where_the_tar
     desk.circles = circles
     await desk.link("a", "b")
     await desk.queue(relations=[("view", AssetId("b"), True)])
-    await write_relations(cast(RunContext, desk))
+    await write_relations(desk.context)
     await desk.store.put_link(LinkRow("a", "t-a", relations=(("view", "b"),)))
     await desk.queue(relations=[("view", AssetId("a"), True)], owner="b")
-    await write_relations(cast(RunContext, desk))
+    await write_relations(desk.context)
     assert desk.related == [(True, "t-a", "t-b"), *([(True, "t-b", "t-a")] if circles else [])]
-    told = await unwritten_relations(cast(RunContext, desk))
+    told = await unwritten_relations(desk.context)
     assert told == ([] if circles else [(circle_of("view"), 1)])
 
 
@@ -266,7 +265,7 @@ async def test_which_memberships_of_the_target_are_read(
 
     operations = frozenset({Operation.MEMBERS} if about.get("members", True) else ())
     able = Capabilities(operations, memberships={"folder": IN_BULK}, members_by_asset=about.get("by_asset", False))
-    context: Any = SimpleNamespace(
+    context: Any = run_double(
         target=SimpleNamespace(capabilities=able, members=found, members_of=found),
         crosswalk=SimpleNamespace(plan=SimpleNamespace(placements=[("album", kind) for kind in written])),
         options=SimpleNamespace(full=about.get("full", False)),

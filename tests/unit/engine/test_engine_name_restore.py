@@ -23,6 +23,7 @@ from dam_sync.model.shared_target import UnsharedTarget
 from dam_sync.model.values import Json, Term, value_to_json
 from dam_sync.store.note_keys import MET_TERMS
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 ABLE = Capabilities(
@@ -92,7 +93,7 @@ class Rollback:
         if not again:
             await self.store.keep_counterparts(self.known)
         self.reasons = []
-        context: Any = SimpleNamespace(
+        context: Any = run_double(
             store=self.store,
             target=self.target,
             target_schema=SimpleNamespace(naming=None),

@@ -28,6 +28,7 @@ from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rollbacks import rollback_command
 from dam_sync.store.runs import PLACES, RELATES
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 ABLE = Capabilities(frozenset({Operation.MEMBERS, Operation.RELATE, Operation.UNRELATE}))
@@ -99,7 +100,7 @@ class Killed:
 
     async def roll_back(self) -> tuple[Counter[str], set[str]]:
         """What was undone, and the assets of which something stays."""
-        context: Any = SimpleNamespace(
+        context: Any = run_double(
             **{"store": self.store, "target": self.target, "writers": 1, "workers": None},
             stop=SimpleNamespace(reason=""),
             target_schema=SimpleNamespace(naming=None),

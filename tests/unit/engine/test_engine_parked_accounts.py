@@ -15,6 +15,7 @@ from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
 from tests.support.mapping.drafts import asset
 from tests.support.mapping.tenant_schemas import TARGET, able, compiled
+from tests.support.run_double import run_double
 
 MAPPING = """
 version: 1
@@ -30,7 +31,7 @@ CAUSE = "mapping title: required"
 
 
 def parked(folder: Path, unmapped: str) -> dict[AccountKey, int]:
-    context = SimpleNamespace(
+    context = run_double(
         crosswalk=compiled(folder, MAPPING.replace("UNMAPPED", unmapped)),
         target=SimpleNamespace(capabilities=able()),
         policy=SimpleNamespace(versions="all"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -23,6 +23,7 @@ from dam_sync.model.limits import Limits
 from dam_sync.model.ports import IsReferenced, Journal
 from dam_sync.model.schema import Schema
 from dam_sync.store.rows import Work
+from tests.support.run_double import run_double
 from tests.support.state.memory_journal import Crash, MemoryJournal
 
 ABLE = Capabilities(frozenset({Operation.FIND, Operation.UPDATE, Operation.REMOVE}))
@@ -71,18 +72,21 @@ def session_of(target: Target, journal: MemoryJournal, *, linked: bool = False, 
     store = SimpleNamespace(
         journal=lambda work, run: journal, links=links, trashed=trashed, is_recorded=None, members_of=none_of
     )
-    made: Any = SimpleNamespace(
+    plan = SimpleNamespace(fields={}, placements=(), tags=None, groups=None, release=None, expiry=None)
+    made = run_double(
         target=target,
         store=store,
         tallies=Tallies(),
         workers=None,
         options=SimpleNamespace(only=frozenset()),
+        run=SimpleNamespace(id=1),
+        source_account=SimpleNamespace(tenant="here"),
+        crosswalk=SimpleNamespace(marker="key", plan=plan),
+        dry=dry,
+        target_schema=Schema({}),
+        counterparts=Counterparts(),
+        time=SimpleNamespace(earliest=lambda: datetime(2026, 1, 5, tzinfo=UTC)),
     )
-    made.run, made.source_account = SimpleNamespace(id=1), SimpleNamespace(tenant="here")
-    plan = SimpleNamespace(fields={}, placements=(), tags=None, groups=None, release=None, expiry=None)
-    made.crosswalk, made.dry = SimpleNamespace(marker="key", plan=plan), dry
-    made.target_schema, made.counterparts = Schema({}), Counterparts()
-    made.time = SimpleNamespace(earliest=lambda: datetime(2026, 1, 5, tzinfo=UTC))
     return cast("RunContext", made)
 
 

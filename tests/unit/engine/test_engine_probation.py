@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,6 +22,7 @@ from dam_sync.model.service import Batch, Service, Shard
 from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Removal
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.clock_and_rows import SetClock, entries
 from tests.support.state.shared_engine import SHARED
 
@@ -64,7 +64,7 @@ def session_of(store: SqlStore, clock: SetClock, *gone: str, window: timedelta =
         pass
 
     parts = {"store": store, "clock": clock, "time": RunTime(clock), "target": target}
-    made = SimpleNamespace(**parts, progress=Progress(), enter=enter)
+    made = run_double(**parts, progress=Progress(), enter=enter)
     return cast("RunContext", made), target
 
 

@@ -15,6 +15,7 @@ from dam_sync.model.asset import Asset, AssetId, Draft, Placement, Revision
 from dam_sync.model.counterpart import CONTAINER, TERM
 from dam_sync.model.schema import Schema
 from dam_sync.model.values import Term
+from tests.support.run_double import run_double
 
 RULE = VocabularyRule("region", "region")
 ORIGIN, WANTED = Term("France", "s1/s2", ("Europe", "France")), ("Europe", "France")
@@ -39,7 +40,7 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(
     row = SimpleNamespace(target="t1/t2", wanted=given)
     known = {(TERM, RULE.name, ORIGIN.id): row}
     counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
-    context: Any = SimpleNamespace(counterparts=counterparts, target_schema=Schema({}))
+    context: Any = run_double(counterparts=counterparts, target_schema=Schema({}))
     actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", fields={"region": held})
     asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", fields={"region": ORIGIN})
     drafted = Drafted(
@@ -62,7 +63,7 @@ def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(
     known = {(CONTAINER, "category", "s1"): SimpleNamespace(place="section", target="t1", wanted=(given,))}
     counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
     able = SimpleNamespace(renames=renames)
-    context: Any = SimpleNamespace(
+    context: Any = run_double(
         counterparts=counterparts,
         crosswalk=SimpleNamespace(placed=lambda _: [wanted]),
         target=SimpleNamespace(capabilities=able),

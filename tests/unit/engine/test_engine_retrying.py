@@ -13,6 +13,7 @@ from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkReason
 from dam_sync.model.service import Batch, Shard
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.clock_and_rows import entries
 
 
@@ -30,7 +31,7 @@ async def test_another_mapping_tries_again_what_a_mapping_may_avoid_and_nothing_
         await store.complete(work, parked[work.asset])
 
     async def retried(mapping: str) -> list[str]:
-        context: Any = SimpleNamespace(
+        context: Any = run_double(
             store=store,
             options=SimpleNamespace(only=only),
             crosswalk=SimpleNamespace(digest=mapping),
@@ -55,7 +56,7 @@ def test_what_a_delta_does_not_see_is_said() -> None:
     def unseen(since: str | None, **options: Any) -> tuple[str, ...]:
         given = {"only": frozenset(), "full": False, **options}
         source = SimpleNamespace(limits=SimpleNamespace(undated=("renamed terms",)))
-        context: Any = SimpleNamespace(options=SimpleNamespace(**given), source=source)
+        context: Any = run_double(options=SimpleNamespace(**given), source=source)
         return unseen_changes(context, since)
 
     assert unseen("2026-01-05T00:00:00Z") == ("renamed terms",)

@@ -19,6 +19,7 @@ from dam_sync.model.outcome import Outcome
 from dam_sync.model.shared_target import SharedPart, UnsharedTarget
 from dam_sync.model.values import Term
 from dam_sync.store.rows import Work
+from tests.support.run_double import run_double
 from tests.support.state.memory_journal import MemoryJournal
 
 
@@ -258,7 +259,7 @@ async def test_containers_are_read_on_first_use_and_only_if_the_mapping_writes_p
 
     worker: Any = object.__new__(Worker)
     worker.containers, worker.terms = TargetContainers(Folders(), MemoryJournal()), terms_of(Target(), MemoryJournal())  # type: ignore[arg-type]
-    worker.context, worker.compared = SimpleNamespace(crosswalk=SimpleNamespace(plan=plan), planned=None), True
+    worker.context, worker.compared = run_double(crosswalk=SimpleNamespace(plan=plan), planned=None), True
     for _ in range(2):
         await worker._know_target()
         assert await worker._containers() == ({("folder", ("Press",)): "c1"} if placed else {})

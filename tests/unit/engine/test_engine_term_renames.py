@@ -23,6 +23,7 @@ from dam_sync.model.conflict import ConflictPolicy, ConflictRules
 from dam_sync.model.errors import InvalidValue, Transient
 from dam_sync.model.values import Term
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 TOPICS = "topics"
@@ -82,7 +83,7 @@ class Life:
         """What a run writes for these terms: the labels at the target, with ids."""
         self.run += 1
         languages = LanguagePreference()
-        context: Any = SimpleNamespace(
+        context: Any = run_double(
             target=self.target,
             source=self.source,
             store=self.store,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -45,6 +45,7 @@ from dam_sync.store.undo_list import UndoList
 from tests.support.comparisons import ABLE, FILE, asset_of, category
 from tests.support.purposes import Purposes
 from tests.support.random_states import EVERYBODY, SENT, State, Target
+from tests.support.run_double import run_double
 from tests.support.state.clock_and_rows import entries
 from tests.support.state.shared_engine import SHARED
 
@@ -218,11 +219,10 @@ class Scene:
     @property
     def undoer(self) -> AssetUndoer:
         seen = self.service.asset or asset_of(DRAFT)
-        context: Any = Purposes(State(Target(), (DRAFT,), DRAFT, seen, seen, DRAFT)).context
-        known = context.target
-        self_target: Any = self.service
-        self_target.limits, self_target.audience = known.limits, known.audience
-        context.target, context.store, context.dry = self_target, self.store, self.dry
+        facts = Purposes(State(Target(), (DRAFT,), DRAFT, seen, seen, DRAFT)).facts
+        known, target = facts["target"], cast(Any, self.service)
+        target.limits, target.audience = known.limits, known.audience
+        context: Any = run_double(**{**facts, "target": target, "store": self.store, "dry": self.dry})
 
         async def looked() -> None:
             """The others are there."""
@@ -415,7 +415,7 @@ async def rolled_back(store: SqlStore, listed: UndoList, target: Links, *rows: L
     parts = {"store": store, "target": target, "counterparts": Counterparts(), "shared": UnsharedTarget()}
     about = {"stop": StopToken(), "options": RunOptions(), "tallies": Tallies(), "workers": None, "enter": entered}
     target.sweep = none_left  # type: ignore[attr-defined]
-    context: Any = SimpleNamespace(**parts, **about, target_schema=SimpleNamespace(naming=None))
+    context: Any = run_double(**parts, **about, target_schema=SimpleNamespace(naming=None))
     listed.add(rows)
     listed.complete()
     await Rollback(context, listed, whole=True).execute()

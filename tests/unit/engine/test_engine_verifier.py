@@ -26,6 +26,7 @@ from dam_sync.model.service import TRASH
 from dam_sync.store.store import SqlStore
 from dam_sync.store.undo import IN_TRASH, Undone
 from tests.support.mapping.tenant_schemas import able
+from tests.support.run_double import run_double
 from tests.support.state.shared_engine import SHARED
 
 
@@ -67,9 +68,9 @@ def _same(made: Asset) -> Asset:
     return made
 
 
-def context_of(store: SqlStore, target: Target) -> Any:
+def context_of(store: Any, target: Target) -> Any:
     plan = SimpleNamespace(fields={}, placements=(), tags=None, groups=None, release=None, expiry=None)
-    return SimpleNamespace(
+    return run_double(
         store=store,
         target=target,
         source=SimpleNamespace(capabilities=Capabilities()),
@@ -163,13 +164,13 @@ async def test_relations_that_a_run_reported_are_no_differences(store: SqlStore)
         return refused
 
     target = Target()
-    context = context_of(store, target)
-    context.store = SimpleNamespace(
+    known = SimpleNamespace(
         links=store.links,
         links_by_target=store.links_by_target,
         refused_relations_of=refused_of,
         relations_waiting=refused_of,
     )
+    context = context_of(known, target)
     ours = asset("s", relations=frozenset(Relation("view", AssetId(other)) for other in ("a", "b", "never moved")))
     link = LinkRow("s", "t-s")
     (lacking,) = await compare_relations(context, ours, asset("t-s"), link)

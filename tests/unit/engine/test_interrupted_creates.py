@@ -13,6 +13,7 @@ from dam_sync.engine.run.execute import _announce_interrupted
 from dam_sync.model.run_options import Progress, RunOptions
 from dam_sync.model.waits import INDEX
 from dam_sync.report.progress import line
+from tests.support.run_double import run_double
 from tests.support.stepped_clock import SteppedClock
 
 
@@ -23,7 +24,7 @@ async def test_they_are_announced_once_and_the_wait_for_them_is_shown_once() -> 
     async def interrupted() -> int:
         return 2
 
-    context: Any = SimpleNamespace(
+    context: Any = run_double(
         run=SimpleNamespace(resumed=True),
         store=SimpleNamespace(interrupted_creates=interrupted),
         target=SimpleNamespace(limits=SimpleNamespace(lag=timedelta(seconds=150))),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 
-from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.context.run_context import Tallies
 from dam_sync.engine.guards.parking import FIRST, ParkingMonitor
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import SafetyStop
@@ -15,12 +12,13 @@ from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import OtherCause, ParkCause, ParkReason
 from dam_sync.model.run_options import RunOptions
 from dam_sync.store.rows import Work
+from tests.support.run_double import run_double
 
 REFUSED = OtherCause("value refused")
 
 
 def monitor() -> ParkingMonitor:
-    return ParkingMonitor(cast(RunContext, SimpleNamespace(options=RunOptions())))
+    return ParkingMonitor(run_double(options=RunOptions()))
 
 
 def park(watching: ParkingMonitor, number: int, cause: ParkCause) -> None:
@@ -40,7 +38,7 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
 def test_where_the_operator_goes_on_the_cause_is_recorded_as_accepted() -> None:
     tallies = Tallies()
     options = RunOptions(continue_parked=True)
-    watching = ParkingMonitor(cast(RunContext, SimpleNamespace(options=options, tallies=tallies)))
+    watching = ParkingMonitor(run_double(options=options, tallies=tallies))
     for number in range(2 * FIRST):
         park(watching, number, REFUSED)
     assert not watching.tripped

@@ -23,6 +23,7 @@ from dam_sync.model.write_record import recording
 from dam_sync.store.base import Storage
 from dam_sync.store.rows import Run, Work
 from dam_sync.store.store import SqlStore
+from tests.support.run_double import run_double
 from tests.support.virtual.group_commit_writer import GroupedWriter
 from tests.support.virtual.scale.generated_source import FOLDER, PAGE, TAGGED, asset_of
 from tests.support.virtual.scale.large_move import large
@@ -163,17 +164,15 @@ class Replay:
 
         class Anything:
             hinted, limits, member_batch = True, property(lambda self: self), MEMBERS
-            options = target = property(lambda self: self)
-
-            def refuse_stopped(self) -> None:
-                """Nobody stops it."""
 
             async def place(self, *given: object) -> None:
                 """The target does it."""
 
-        context: Any = Anything()
-        context.store, context.run = self.store, self.run
-        return context
+        def refuse_stopped() -> None:
+            """Nobody stops it."""
+
+        facts = {"store": self.store, "run": self.run, "refuse_stopped": refuse_stopped}
+        return run_double(options=Anything(), target=Anything(), **facts)
 
 
 async def _journaled(journal: Journal, entry: JournalEntry) -> None:
