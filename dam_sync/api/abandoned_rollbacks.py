@@ -27,13 +27,13 @@ async def finish_abandoned(context: RunContext) -> None:
     """An asset whose earlier values a rollback had begun to return gets all of them, and is read again: the state would
     have those of the run that was to be undone, and the run nothing to write. One that it moved to the trash has no
     link any more. Relations and names that it had begun to give back are given back. Safe to repeat."""
-    begun = await context.store.begun_undos()
+    begun = await context.state.store.begun_undos()
     for run, targets in begun.items():
-        async with listed_writes(context.store, run) as listed:
+        async with listed_writes(context.state.store, run) as listed:
             await _return_begun(context, listed, targets)
     await settle_begun_removals(context)
     for run in begun:
-        async with listed_writes(context.store, run) as listed:
+        async with listed_writes(context.state.store, run) as listed:
             await Rollback(context, listed, whole=False).complete_begun()
 
 
@@ -46,7 +46,7 @@ async def _return_begun(context: RunContext, listed: UndoList, targets: frozense
                 done = await undoer.undo(written)
                 if done.shows:
                     await accept(context, [SHOWN.format(listed.run, written.source, ExposureRule.RETURNED.value)])
-                await context.store.forget_undo(listed.run, written.target)
+                await context.state.store.forget_undo(listed.run, written.target)
 
 
 @asynccontextmanager

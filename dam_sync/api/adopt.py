@@ -79,7 +79,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         context = await run_context_of(opened, store, await store.begin(job.name, "adopting"), options)
         await refuse_before_run(context, adopting=True)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
-        held, number = (kept, run.id) if kept is not None and run is not None else (store, context.run.id)
+        held, number = (kept, run.id) if kept is not None and run is not None else (store, context.state.run.id)
         looked = target_now(context)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
@@ -103,7 +103,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         report.target = replace(report.target, calls=dict(opened.target.calls))  # without those of writes never sent
         _describe(report, adopted, job, asked)
         if kept is not None and run is not None:
-            await keep_report(kept, report, run.id, context.policy)
+            await keep_report(kept, report, run.id, context.task.policy)
     return report
 
 
@@ -152,8 +152,8 @@ def _refuse_field(key: str, target: Schema) -> None:
 
 
 def _refuse_stopped(context: RunContext) -> None:
-    if context.stop.reason:
-        raise context.stop.error("nothing was linked; run the same command again")
+    if context.stopping.token.reason:
+        raise context.stopping.token.error("nothing was linked; run the same command again")
 
 
 def _refuse_decisions(decisions: Mapping[str, str], candidates: Candidates, path: Path | None) -> None:

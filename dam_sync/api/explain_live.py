@@ -50,7 +50,7 @@ async def job_explain_live(path: Path | JobConfig, called: str, by: str, options
 async def _live(context: RunContext, opened: ConnectedJob, scratch: SqlStore, asset: Facts) -> Facts:
     source = AssetId(asset["source_id"])
     read = await _fetched(opened.source, source)
-    link = (await context.store.links([source])).get(source)
+    link = (await context.state.store.links([source])).get(source)
     there = await _fetched(opened.target, AssetId(link.target)) if link is not None else None
     verifier = Verifier(context, scratch, "fields")
     judged = await verifier.compare_one(link) if link is not None and read is not None else None

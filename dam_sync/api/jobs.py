@@ -109,16 +109,16 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         report.notes.extend(await about_plan(context))
         await forget_plan(store, run.id)
         spent = await add_spent(report, context, began)
-        await keep_report(store, report, run.id, context.policy)
+        await keep_report(store, report, run.id, context.task.policy)
         await close_run(context, books_of(report, context, spent, await store.ledger_count()))
     return report
 
 
 async def _part_of(opened: ConnectedJob, context: RunContext, wave: WaveState | None, began: float) -> Report:
     """The report of a run that is not complete, which the state does not keep."""
-    report = await report_of("run", opened, context, Done(await _ledger_start(context.store, context.run)))
+    report = await report_of("run", opened, context, Done(await _ledger_start(context.state.store, context.state.run)))
     report.notes.extend(await _after_run(context, wave))
-    await write_assets(context.options.csv, context.store, context.run.id)
+    await write_assets(context.task.options.csv, context.state.store, context.state.run.id)
     await add_spent(report, context, began)
     return report
 
@@ -133,7 +133,7 @@ async def _stopped(
         if context is None or part is None:
             await store.withdraw(run.id, stopped_by(error))
             return
-        if isinstance(stop, StopRequested) and context.stop.kind is StopKind.ASSETS:
+        if isinstance(stop, StopRequested) and context.stopping.token.kind is StopKind.ASSETS:
             with suppress(DamSyncError):
                 stop.report = await part()
         await keep_spent(context, began)
@@ -220,7 +220,7 @@ async def _planned(context: RunContext) -> None:
     try:
         await execute(context)
     except StopRequested:
-        if context.stop.kind is not StopKind.ASSETS:
+        if context.stopping.token.kind is not StopKind.ASSETS:
             raise
 
 
@@ -258,7 +258,7 @@ async def verify_job(
             context.task.wave = await wave_run_of(options.wave, opened)
         await refuse_before_verify(context)
         sink = stack.enter_context(differences_to(differences))
-        differing = DifferingAssets(sink, extras=context.policy.extras == "fail")
+        differing = DifferingAssets(sink, extras=context.task.policy.extras == "fail")
         verifier = Verifier(context, found, level, part, differing)
         verdict = await verifier.run()
         report = bare_report("verify", opened, context)
@@ -272,7 +272,7 @@ async def verify_job(
         report.notes.extend(sentences.about_unread(verifier.unread_containers))
         if verifier.again is not None and verifier.again.number:
             report.notes.extend(sentences.about_lag(*astuple(verifier.again)))
-        await keep_verification(store, report, context.policy)
+        await keep_verification(store, report, context.task.policy)
         await note_verified(job, context, report, sample, differing)
     write_html(report, options.html)
     return report

@@ -98,7 +98,7 @@ class _Undoing:
             surveyed = self._rollback(listed, whole)
             await surveyed.survey()
             if not run.resumed:
-                if not context.dry and (found := self._too_many(surveyed)):
+                if not context.task.dry and (found := self._too_many(surveyed)):
                     raise SafetyStop(found, hint=LIMIT_HINT.format(number=surveyed.counts[TRASHED]))
                 if surveyed.is_done:
                     await self.store.withdraw(run.id, "nothing to undo")
@@ -125,7 +125,7 @@ class _Undoing:
         return await self.store.begin(self.opened.job.name, rollback_command(self.row.id))
 
     async def _stopped(self, run: Run, error: BaseException) -> None:
-        if self.context.progress.removed:
+        if self.context.phases.progress.removed:
             await keep_spent(self.context, self.began)
         await self.store.withdraw(run.id, stopped_by(error))
 
@@ -159,7 +159,7 @@ class _Undoing:
         return limit_of(self.asked.max_deletes or self.opened.job.policy.max_deletes)
 
     async def _close(self, undoing: Rollback, report: RollbackReport) -> None:
-        store, run = self.store, self.context.run
+        store, run = self.store, self.context.state.run
         if self.row.state != "done":
             await store.close_interrupted(self.row.id, run.id)
         spent = await keep_spent(self.context, self.began)
@@ -175,39 +175,39 @@ class _Undoing:
             run=row.id,
             command=row.command,
             started=instant_text(row.started_at.replace(microsecond=0)),
-            by=0 if undoing.is_done else context.run.id,
-            dry_run=context.dry,
-            resumed=context.run.resumed,
+            by=0 if undoing.is_done else context.state.run.id,
+            dry_run=context.task.dry,
+            resumed=context.state.run.resumed,
             cannot=_groups(undoing.listed),
             counts=dict(undoing.counts),
             trashed=undoing.counts[TRASHED],
             linked=self.linked,
-            calls=dict(context.target.calls),
+            calls=dict(context.target_end.service.calls),
         )
-        report.over = self._too_many(undoing) if context.dry else ""
+        report.over = self._too_many(undoing) if context.task.dry else ""
         report.notes.extend(sentences.about_accepted(context.tallies.accepted))
-        report.notes.extend([] if context.dry else self._allowed(undoing.counts[TRASHED]))
+        report.notes.extend([] if context.task.dry else self._allowed(undoing.counts[TRASHED]))
         report.notes.extend(await self._notes(undoing))
         report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])
         report.nothing = undoing.is_done
-        report.done = report.complete and (undoing.is_done or (executed and not context.dry))
+        report.done = report.complete and (undoing.is_done or (executed and not context.task.dry))
         return report
 
     async def _notes(self, undoing: Rollback) -> list[str]:
         notes = about_side_effects(self.opened.job, self.options, "target") if undoing.counts[TRASHED] else []
         earlier = [each.id for each in await self.store.rollbacks() if rollback_of(each) == self.row.id]
-        before = [number for number in earlier if number != self.context.run.id]
+        before = [number for number in earlier if number != self.context.state.run.id]
         if before:
             outcome = "nothing more can be undone" if undoing.is_done else "what was left then is undone now"
             notes.append(f"run {self.row.id} was rolled back by run {before[0]}: {outcome}")
-        if self.context.run.resumed:
+        if self.context.state.run.resumed:
             notes.append(RESUMED_NOTE)
         if lost := await self._rows_lost():
             notes.append(
                 f"{counted(lost, 'ledger row')} of run {self.row.id} {agreed(lost, 'was', 'were')} removed by "
                 "`state gc`: what was recorded there stays as it is"
             )
-        if not (undoing.is_done or self.context.dry):
+        if not (undoing.is_done or self.context.task.dry):
             notes.append("the next run writes again what was undone, unless the mapping or the source changes before")
         return notes
 

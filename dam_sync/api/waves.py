@@ -230,21 +230,21 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
     sorted again. Safe to repeat."""
     if chosen is None:
         return
-    store, name = context.store, chosen.name
+    store, name = context.state.store, chosen.name
     context.task.wave = wave = await wave_run_of(name, opened)
-    await store.set_meta(wave_key(context.run.id), name)
+    await store.set_meta(wave_key(context.state.run.id), name)
     await _sort_again(context, wave)
     if await store.get_meta(WATERMARK) is not None:  # of runs without waves
         await store.set_meta(WATERMARK, None)
     store.work_for(name)
     freeze = chosen.config.freeze
-    if freeze is not None and not context.dry:
-        if context.time.earliest() < freeze.begins:  # by the clock of a service: ours is ahead
+    if freeze is not None and not context.task.dry:
+        if context.target_end.time.earliest() < freeze.begins:  # by the clock of a service: ours is ahead
             waits = f"its freeze window begins at {freeze.shown(freeze.begins)} by the clocks of the services"
             raise SafetyStop(f"wave {name} may not run now: {waits}", hint="run it within the window")
-        left = (freeze.ends - context.time.latest()).total_seconds()
+        left = (freeze.ends - context.target_end.time.latest()).total_seconds()
         ends = context.clock.monotonic() + left
-        if context.deadline is None or ends < context.deadline.at:
+        if context.stopping.deadline is None or ends < context.stopping.deadline.at:
             context.stopping.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)
 
 
@@ -256,16 +256,16 @@ async def wave_run_of(name: str, opened: ConnectedJob) -> WaveRun:
 
 async def _sort_again(context: RunContext, wave: WaveRun) -> None:
     """If the waves are others than those of the last run: list everything in the next run of each."""
-    store, selections = context.store, wave.selections
+    store, selections = context.state.store, wave.selections
     known = await store.get_meta(WAVES) or {"digest": "", "names": []}
     if known["digest"] == selections.digest:
         return
     await store.unsort_unmoved(selections.names)
     await list_whole_source(store, {*known["names"], *selections.names})
-    window = await store.get_meta(window_key(context.run.id))
+    window = await store.get_meta(window_key(context.state.run.id))
     if window is not None:
-        await store.restart_listing(context.run.id)
-        await store.set_meta(window_key(context.run.id), {**window, "since": None})
+        await store.restart_listing(context.state.run.id)
+        await store.set_meta(window_key(context.state.run.id), {**window, "since": None})
     await store.set_meta(WAVES, {"digest": selections.digest, "names": list(selections.names)})
 
 
@@ -277,13 +277,13 @@ async def list_whole_source(store: SqlStore, waves: Iterable[str]) -> None:
 
 async def about_wave(context: RunContext, chosen: WaveState | None) -> list[str]:
     """For the report: how many assets each wave has, and whether a run of a planned one would be refused now."""
-    if context.wave is None or chosen is None:
+    if context.task.wave is None or chosen is None:
         return []
-    counts = await context.store.wave_counts()
-    each = [f"{name} {counts.get(name, WaveCounts()).selected:,}" for name in context.wave.selections.names]
+    counts = await context.state.store.wave_counts()
+    each = [f"{name} {counts.get(name, WaveCounts()).selected:,}" for name in context.task.wave.selections.names]
     none = counts[""].selected if "" in counts else 0
-    notes = [f"wave {context.wave.name}; assets of each wave: {', '.join(each)}; {NO_WAVE}: {none:,}"]
-    if context.dry and chosen.waits:
+    notes = [f"wave {context.task.wave.name}; assets of each wave: {', '.join(each)}; {NO_WAVE}: {none:,}"]
+    if context.task.dry and chosen.waits:
         notes.append(f"a run of wave {chosen.name} would be refused now: {'; '.join(map(str, chosen.waits))}")
     return notes
 
@@ -295,10 +295,12 @@ async def note_verified(
     for each wave that was moved, with what it found of the assets of that wave."""
     if report.verdict is None or not job.waves:
         return
-    store, book = context.store, await WaveBook.of(job, context.store, context.clock.now())
+    store, book = context.state.store, await WaveBook.of(job, context.state.store, context.clock.now())
     at = instant_text(context.clock.now().replace(microsecond=0))
     facts = {"at": at, "level": report.verdict["level"], "sample": sample}
-    verified = [book.named(context.wave.name)] if context.wave else [state for state in book.states if state.last]
+    verified = (
+        [book.named(context.task.wave.name)] if context.task.wave else [state for state in book.states if state.last]
+    )
     wrong = await _waves_that_differ(context, report, differing)
     for state in verified:
         clean = not report.early and wrong is not None and state.name not in wrong
@@ -309,9 +311,9 @@ async def _waves_that_differ(context: RunContext, report: Report, differing: Dif
     """The waves of the assets that differ; None if these may be of any wave."""
     if report.clean:
         return ()
-    if context.wave is not None or differing.many:
+    if context.task.wave is not None or differing.many:
         return None
-    return {row.wave for row in (await context.store.sorted_assets(differing.ids)).values()}
+    return {row.wave for row in (await context.state.store.sorted_assets(differing.ids)).values()}
 
 
 def rows_of(book: WaveBook) -> list[dict[str, Any]]:

@@ -127,7 +127,7 @@ class DaskWorkers:
             await self._clock.sleep(LOOK_SECONDS)
             if not self._began:
                 continue
-            if self._run.stop.hurry:
+            if self._run.stopping.token.hurry:
                 await self._hurry()
             addresses = await self._present()
             for member in [each for each in self._members.values() if each.address not in addresses]:
@@ -190,12 +190,12 @@ class DaskWorkers:
                     await self._everywhere(tasks.leave)
             unsure = [each.process for each in (*self._members.values(), *self._former) if not each.silent]
             with suppress(Exception):
-                await self._run.store.note_workers(unsure)
+                await self._run.state.store.note_workers(unsure)
 
     async def _join(self, address: str) -> None:
         joining = self._joining
         assert joining is not None
-        known = len(self._run.counterparts.stored)
+        known = len(self._run.target_end.counterparts.stored)
         self._joiners.add(address)
         try:
             reply = await self._asked(address, tasks.join, pickle.dumps(joining))
@@ -206,7 +206,7 @@ class DaskWorkers:
         assert isinstance(reply.result, WorkerProcess)
         member = Member(address, reply.result, self._room, known)
         noted = [each.process for each in (*self._members.values(), *self._former, member) if not each.silent]
-        await self._run.store.note_workers(noted)  # before it is handed anything
+        await self._run.state.store.note_workers(noted)  # before it is handed anything
         self._members[address] = member
         log.info("worker.joined", address=address, place=member.process.place)
 
@@ -311,7 +311,7 @@ class DaskWorkers:
         """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
-        stored, no_links = self._run.counterparts.stored, self._run.pulls.exhausted
+        stored, no_links = self._run.target_end.counterparts.stored, self._run.pulls.exhausted
         news = tuple(stored[member.known :])
         order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, news, no_links)
         knows, work = len(stored), item.work
@@ -323,7 +323,7 @@ class DaskWorkers:
                 return reply
             if reply.left:
                 self._lose(member)
-        if await self._run.store.take_back(work) and (reply is None or not reply.left):
+        if await self._run.state.store.take_back(work) and (reply is None or not reply.left):
             await self._until_ended(member)
         why = reply.error.message if reply is not None and reply.error is not None else "its process ended"
         raise WorkerLost(f"the worker that wrote it was lost: {why}", asset=work.asset, retry_after=PAUSE_SECONDS)
@@ -354,7 +354,7 @@ class DaskWorkers:
         """Shared by all assets that the worker had."""
         self._lose(member)
         if member.ended is None:
-            member.ended = asyncio.ensure_future(self._run.store.until_gone([member.process]))
+            member.ended = asyncio.ensure_future(self._run.state.store.until_gone([member.process]))
         await asyncio.shield(member.ended)
         member.silent = True
 
@@ -366,8 +366,8 @@ class DaskWorkers:
         before, member.spent = member.spent, reply.spent
         for side, calls in reply.spent.calls.items():
             more = sum(calls.values()) - sum(before.calls.get(side, {}).values())
-            self._run.options.rates.note(side, max(0, more))
-        self._run.progress.bytes += max(0, reply.spent.bytes - before.bytes)
+            self._run.task.options.rates.note(side, max(0, more))
+        self._run.phases.progress.bytes += max(0, reply.spent.bytes - before.bytes)
         self._run.pulls.add(reply.spent.fetched - before.fetched)
 
     async def _everywhere(self, function: Callable[[str], Awaitable[bytes]]) -> Sequence[WorkerResult]:
@@ -421,7 +421,7 @@ class DaskWorkers:
     @property
     def _room(self) -> int:
         """Assets that one worker writes at once: together as many as one process would."""
-        able = self._run.target.capabilities
+        able = self._run.target_end.service.capabilities
         return max(able.batch, -(-able.writers // self._number))
 
 

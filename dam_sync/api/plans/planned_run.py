@@ -93,21 +93,21 @@ async def state_facts(store: SqlStore, plan: GivenPlan | None = None) -> PlanSta
 
 async def header_of(opened: ConnectedJob, context: RunContext, state: PlanState, report: Report) -> PlanHeader:
     """What a plan was made of, for its file."""
-    options = context.options
+    options = context.task.options
     return PlanHeader(
         job=opened.job.name,
         made=instant_text(context.clock.now().replace(microsecond=0)),
         tool=__version__,
         options=PlanOptions(
             full=options.full,
-            repair=context.repair,
+            repair=context.task.repair,
             only=sorted(options.only),
             limit=options.limit,
             sample=options.sample,
-            **({} if context.wave is None else {"wave": context.wave.name}),
+            **({} if context.task.wave is None else {"wave": context.task.wave.name}),
         ),
         sides=PlanSides.model_validate(_sides(opened)),
-        mapping=context.crosswalk.digest,
+        mapping=context.mapping.crosswalk.digest,
         policy=hashes_of(opened, context)["policy"],
         schemas=PlanSchemas.model_validate(schema_facts(context)),
         state=state,
@@ -121,7 +121,7 @@ async def follow(
 ) -> PlannedWork | None:
     """The plan that the run follows: the one that is given, or that of the run that is resumed. Raises SafetyStop if it
     is out of date, before anything is written."""
-    store, run = context.store, context.run
+    store, run = context.state.store, context.state.run
     known: Json = await store.get_meta(plan_key(run.id))
     if plan is None:
         return await _continued(context, known)
@@ -145,16 +145,16 @@ async def follow(
 
 async def limit_left(context: RunContext) -> int | None:
     """How many assets of a plan with a limit are left, if the run follows one."""
-    planned, limit = context.planned, context.options.limit
+    planned, limit = context.task.planned, context.task.options.limit
     if planned is None or limit is None:
         return limit
-    known = await context.store.get_meta(plan_key(context.run.id)) or {}
+    known = await context.state.store.get_meta(plan_key(context.state.run.id)) or {}
     return max(0, limit - (await _done(context) - int(known.get("done", 0))))
 
 
 async def _done(context: RunContext) -> int:
     """How many assets the run did, also before it followed a plan."""
-    counts = await context.store.tally(context.run.id)
+    counts = await context.state.store.tally(context.state.run.id)
     return sum(number for name, number in counts.items() if name not in NOT_DONE)
 
 
@@ -162,31 +162,31 @@ async def _continued(context: RunContext, known: Json) -> PlannedWork | None:
     """The plan of an interrupted run; --accept-changes continues without it."""
     if known is None or not known["whole"]:
         return None
-    if context.options.accept_changes:
+    if context.task.options.accept_changes:
         await accept(context, ["the rest of the run does not follow its plan"])
-        await forget_plan(context.store, context.run.id)
+        await forget_plan(context.state.store, context.state.run.id)
         return None
     return _work(context, known)
 
 
 def _work(context: RunContext, known: Json) -> PlannedWork:
     return PlannedWork(
-        context.store,
-        context.run.id,
+        context.state.store,
+        context.state.run.id,
         listing=known["listing"],
         whole=known["whole"],
         operations=known["operations"],
         after=known["after"],
-        resumed=context.run.resumed,
+        resumed=context.state.run.resumed,
     )
 
 
 async def about_plan(context: RunContext) -> list[str]:
     """For the report of a run: whether it did exactly what its plan lists; nothing without a plan."""
-    planned = context.planned
+    planned = context.task.planned
     if planned is None:
         return []
-    done = await LedgerSummary.of(context.store, context.run.id, planned.after)
+    done = await LedgerSummary.of(context.state.store, context.state.run.id, planned.after)
     return sentences.about_followed(same=done.digest == planned.operations)
 
 
@@ -221,7 +221,7 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
         for name in changed:
             which = f" ({', '.join(_different(then[name], side[name]))})" if name == "options" else ""
             yield f"the {name} of the {role} changed{which}"
-    if header.mapping != context.crosswalk.digest:
+    if header.mapping != context.mapping.crosswalk.digest:
         yield "the mapping changed"
         return  # the parts of the schemas that it uses are others, too
     if header.policy != hashes_of(opened, context)["policy"]:

@@ -112,7 +112,7 @@ class WorkerOfRun:
         self._keeper = asyncio.ensure_future(self._keep(seen))
 
     def spent(self) -> Spent:
-        return Spent(self._context.calls, self._context.progress.bytes, self._context.pulls.fetched)
+        return Spent(self._context.calls, self._context.phases.progress.bytes, self._context.pulls.fetched)
 
     async def write(self, order: Order) -> Outcome:
         if self.has_left:
@@ -125,7 +125,7 @@ class WorkerOfRun:
             raise WorkerLost(f"this worker lost the run: {error.message}") from error
 
     async def _written(self, order: Order) -> Outcome:
-        store, work = self._context.store, order.item.work
+        store, work = self._context.state.store, order.item.work
         await store.take_over(work, order.ticket)
         try:
             return await OwnWriter(self._context).outcome(self._seal.opened(order.item))
@@ -133,13 +133,13 @@ class WorkerOfRun:
             store.let_go(work)
 
     async def end_shared(self) -> None:
-        await self._cancellable(self._context.target.end_shared())
+        await self._cancellable(self._context.target_end.service.end_shared())
 
     async def sweep(self) -> int:
-        return await self._cancellable(self._context.target.sweep(self._context.store.is_recorded))
+        return await self._cancellable(self._context.target_end.service.sweep(self._context.state.store.is_recorded))
 
     async def hurry(self) -> None:
-        self._context.stop.stop("the run is to end soon", hurry=True)
+        self._context.stopping.token.stop("the run is to end soon", hurry=True)
 
     async def close(self) -> None:
         if self._closing is None:
@@ -161,19 +161,19 @@ class WorkerOfRun:
         overtake each other."""
         self._context.pulls.reported = order.no_links
         known = order.known if self._known < 0 else self._known
-        self._context.counterparts.learn(order.counterparts[max(0, known - order.known) :])
+        self._context.target_end.counterparts.learn(order.counterparts[max(0, known - order.known) :])
         self._known = max(known, order.known + len(order.counterparts))
         if isinstance(order.item, DraftedAsset):
             self._learn_terms(order.item.drafted.draft)
 
     def _learn_terms(self, draft: Draft) -> None:
         """Terms of a draft exist, though this worker may have read their vocabularies before."""
-        fields = self._context.target_schema.fields
+        fields = self._context.target_end.schema.fields
         for key, value in draft.fields.items():
             vocabulary = fields[key].vocabulary if key in fields else ""
             for one in value if vocabulary and isinstance(value, tuple) else (value,):
                 if vocabulary and isinstance(one, Term) and one.id:
-                    self._context.target.learn_term(vocabulary, one)
+                    self._context.target_end.service.learn_term(vocabulary, one)
 
     async def _cancellable(self, work: Coroutine[Any, Any, T]) -> T:
         """The result, unless this worker loses the run. Raises WorkerLost then."""
@@ -190,7 +190,7 @@ class WorkerOfRun:
 
     async def _keep(self, seen: str) -> None:
         """Look once a second whether the coordinator still holds the run: see `store.workers`."""
-        clock, store = self._context.clock, self._context.store
+        clock, store = self._context.clock, self._context.state.store
         changed = clock.monotonic()
         try:
             while clock.monotonic() - changed < STILL.total_seconds():

@@ -86,24 +86,24 @@ async def take_part(workers: DaskWorkers, job: JobConfig, context: RunContext) -
     from dam_sync.cluster.links import LinkSeal
     from dam_sync.cluster.messages import Joining, program
 
-    options = context.options
+    options = context.task.options
 
     def joining() -> Joining:
         settings = RunSettings(
             path=str(_file_of(job)),
-            run=context.run,
-            mapping=context.crosswalk.digest,
+            run=context.state.run,
+            mapping=context.mapping.crosswalk.digest,
             places=options.processes - 1,
             processes=options.processes,
             max_calls=options.max_calls,
             full=options.full,
             only=options.only,
-            repair=context.repair,
-            rotation=context.rotation,
-            planned=context.planned and replace(context.planned, store=None),  # type: ignore[arg-type]
+            repair=context.task.repair,
+            rotation=context.task.rotation,
+            planned=context.task.planned and replace(context.task.planned, store=None),  # type: ignore[arg-type]
             accept_changes=options.accept_changes,
         )
-        return Joining(f"{context.run.id} {context.run.owner}", open_worker, settings, program())
+        return Joining(f"{context.state.run.id} {context.state.run.owner}", open_worker, settings, program())
 
-    workers.prepare(context, joining, LinkSeal(await source_secret(job, options), context.run.owner))
+    workers.prepare(context, joining, LinkSeal(await source_secret(job, options), context.state.run.owner))
     context.workers = workers

@@ -54,17 +54,20 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
     ended: it will spend nothing more; one that does not come to say so was killed."""
     own: dict[str, Json] = {
         "calls": context.calls,
-        "bytes": context.progress.bytes,
+        "bytes": context.phases.progress.bytes,
         "seconds": round(context.clock.monotonic() - began, 3),
         **{"processes": 1, "killed": 0},
     }
     note = spent_note(
-        await context.store.get_meta(spent_key(context.run.id)) or {}, context.run.owner, own, ended=ended
+        await context.state.store.get_meta(spent_key(context.state.run.id)) or {},
+        context.state.run.owner,
+        own,
+        ended=ended,
     )
-    await context.store.set_meta(spent_key(context.run.id), note)
+    await context.state.store.set_meta(spent_key(context.state.run.id), note)
     await keep_accepted(context)
-    await context.store.set_meta(SENT_CALLS, context.options.rates.sent())
-    await context.store.set_meta(PACE, context.options.rates.learned())
+    await context.state.store.set_meta(SENT_CALLS, context.task.options.rates.sent())
+    await context.state.store.set_meta(PACE, context.task.options.rates.learned())
     return total_spent(note)
 
 
@@ -90,10 +93,10 @@ class KeptWait:
     async def keep(self) -> None:
         """Record it, if it changed."""
         context = self._context
-        wait = context.progress.waits.longest(context.clock.monotonic(), WAIT_SECONDS)
-        note = None if wait is None else {"run": context.run.id, **wait.as_note(context.clock)}
+        wait = context.phases.progress.waits.longest(context.clock.monotonic(), WAIT_SECONDS)
+        note = None if wait is None else {"run": context.state.run.id, **wait.as_note(context.clock)}
         if note != self._note and not (wait is self._kept is not None):
-            await context.store.set_meta(WAITING, note)
+            await context.state.store.set_meta(WAITING, note)
             self._note = note
         self._kept = wait
 
@@ -144,7 +147,7 @@ def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], led
         "operations": report.operations,
         "ledger": ledger,
         "plan": report.digest,
-        "mapping": context.crosswalk.digest,
+        "mapping": context.mapping.crosswalk.digest,
         "schemas": {side: digest_of(schemas[side]) for side in ("source", "target")},
         "version": __version__,
         **spent,

@@ -64,8 +64,8 @@ class Done:
     @classmethod
     async def of(cls, context: RunContext) -> Done:
         """Everything done so far by an interrupted run: a plan covers the rest. Changes the state, which is a copy."""
-        again = await context.store.set_done_apart(context.run.id) if context.run.resumed else 0
-        ledger, counts = await context.store.ledger_count(), await context.store.tally(context.run.id)
+        again = await context.state.store.set_done_apart(context.state.run.id) if context.state.run.resumed else 0
+        ledger, counts = await context.state.store.ledger_count(), await context.state.store.tally(context.state.run.id)
         settled = {action: number for action, number in counts.items() if action and action not in NOT_DONE}
         return cls(ledger, settled, await _work_of(context), again)
 
@@ -81,8 +81,8 @@ class Done:
 
 
 async def _work_of(context: RunContext) -> WorkSummary:
-    fields = frozenset(map(field_name, context.source_schema.fields))
-    return await WorkSummary.of(context.store, context.run.id, fields)
+    fields = frozenset(map(field_name, context.source_end.schema.fields))
+    return await WorkSummary.of(context.state.store, context.state.run.id, fields)
 
 
 async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
@@ -93,7 +93,7 @@ async def about_other_job(job: JobConfig, store: SqlStore) -> list[str]:
 
 async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: Done) -> Report:
     """What the run did, read back from the state. Raises InternalError if a value is not accounted for."""
-    store, run = context.store, context.run
+    store, run = context.state.store, context.state.run
     report = bare_report(kind, opened, context)
     report.run = run.id if kind == "run" else 0
     report.resumed = run.resumed
@@ -102,12 +102,12 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     written = await LedgerSummary.of(store, run.id, done.ledger)
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.notes.extend(sentences.about_repair(report.repaired) if report.is_plan else [])
-    report.terms, report.containers = written.made.of_terms(context.target_schema), written.made.of_containers()
+    report.terms, report.containers = written.made.of_terms(context.target_end.schema), written.made.of_containers()
     work = (await _work_of(context)).without(done.work)
     report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
     report.mapping = _mapping(opened, context, work)
-    labels = {field_name(key): known.label for key, known in context.source_schema.fields.items()}
-    report.omissions = work.omissions(context.samples.left_out, labels)
+    labels = {field_name(key): known.label for key, known in context.source_end.schema.fields.items()}
+    report.omissions = work.omissions(context.mapping.samples.left_out, labels)
     lines = work.loss_lines(_optional(opened, context))
     report.exposure = await report_exposure(context, lines)
     report.conflicts = await report_conflicts(context, written.conflicts)
@@ -117,7 +117,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
             report.notes.extend(sentences.about_listed_terms(line["assets"], [text for _, text in line["examples"]]))
     report.parked = await _parked(opened, store)
     report.undecided = _undecided(opened, context, report)
-    report.bytes = context.progress.bytes
+    report.bytes = context.phases.progress.bytes
     report.irreversible = _irreversible(context, report.operations)
     report.notes.extend(await about_other_job(opened.job, store))
     report.notes.extend(opened.crosswalk.notes)
@@ -157,33 +157,33 @@ def _why_parked(opened: ConnectedJob, cause: ParkCause) -> str:
 
 async def _add_changes(report: Report, context: RunContext) -> None:
     """What is read again, what no listing shows, and what is gone from the source."""
-    store = context.store
+    store = context.state.store
     report.notes.extend(sentences.about_retried(context.tallies.retried))
-    report.notes.extend(sentences.about_corrections(*await context.store.correction_count()))
-    window = await store.get_meta(window_key(context.run.id)) or {}
+    report.notes.extend(sentences.about_corrections(*await context.state.store.correction_count()))
+    window = await store.get_meta(window_key(context.state.run.id)) or {}
     unseen = unseen_changes(context, window.get("since"))
-    report.notes.extend(sentences.about_unseen(unseen, context.policy.rotation))
+    report.notes.extend(sentences.about_unseen(unseen, context.task.policy.rotation))
     report.notes.extend(sentences.about_read_again(context.tallies.read_again, window.get("rotation")))
-    unrenamed = context.counterparts.notes
+    unrenamed = context.target_end.counterparts.notes
     report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
-    if (policy := context.policy.deletions) is not None:
+    if (policy := context.task.policy.deletions) is not None:
         report.gone = gone_rows(await store.deletions(at_most=DELETIONS), policy)
-    removes = context.policy.deletions is not None
+    removes = context.task.policy.deletions is not None
     if loss := await disappeared(context):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
 
 
 def _optional(opened: ConnectedJob, context: RunContext) -> frozenset[str]:
     """Parts of assets that the target would store if an option of the job named their place."""
-    connector = (context.options.connectors or discover())[opened.job.target.kind]
+    connector = (context.task.options.connectors or discover())[opened.job.target.kind]
     return connector.capabilities.parts - opened.target.capabilities.parts
 
 
 def _undecided(opened: ConnectedJob, context: RunContext, report: Report) -> list[OpenOption]:
     able, losses = opened.source.capabilities, {loss["path"]: loss["assets"] for loss in report.losses}
     accounts, closing = (opened.source_account, opened.target_account), opened.target.exposure_options().closing
-    left = undecided(*accounts, able, context.policy.versions, closing)
+    left = undecided(*accounts, able, context.task.policy.versions, closing)
     found = with_fields(left, opened.source_schema, opened.target_schema)
     return [
         OpenOption(side, part, one.text, one.hint, losses.get(part, 0))
@@ -198,12 +198,12 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
     return Report(
         kind=kind,
         job=opened.job.name,
-        wave="" if context.wave is None else context.wave.name,
+        wave="" if context.task.wave is None else context.task.wave.name,
         source=_side(opened.job.source.kind, opened.source_account, opened.source),
         target=_side(opened.job.target.kind, opened.target_account, opened.target),
-        started=instant_text(context.run.started_at.replace(microsecond=0)),
+        started=instant_text(context.state.run.started_at.replace(microsecond=0)),
         ended=instant_text(now.replace(microsecond=0)),
-        seconds=(now - context.run.started_at).total_seconds(),
+        seconds=(now - context.state.run.started_at).total_seconds(),
         origin=Origin(__version__, user_name(), socket.gethostname(), opened.job.mapping),
         notes=[
             *(f"source: {note}" for note in opened.source_account.notes_as("source")),
@@ -217,7 +217,7 @@ def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
     """Digests of what a plan or run depends on; of the schemas, the parts that the mapping uses."""
     schemas = schema_facts(context)
     return {
-        "mapping": context.crosswalk.digest,
+        "mapping": context.mapping.crosswalk.digest,
         "source_schema": digest_of(schemas["source"]),
         "target_schema": digest_of(schemas["target"]),
         "policy": opened.job.policy.digest,
@@ -226,7 +226,7 @@ def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
 
 async def _hashes(opened: ConnectedJob, context: RunContext, report: Report) -> dict[str, str]:
     """The same with what was listed and what is done."""
-    listing = await context.store.listing_digest(context.run.id)
+    listing = await context.state.store.listing_digest(context.state.run.id)
     return {**hashes_of(opened, context), "listing": listing, "operations": report.digest}
 
 
@@ -259,7 +259,7 @@ def _mapping_line(rule: FieldRule, line: int, context: RunContext, work: WorkSum
         defaulted=defaulted,
         samples=tuple(
             ValueSample(each.asset, redact(each.before), redact(each.after), each.shortened)
-            for each in context.samples.rows.get(name, ())
+            for each in context.mapping.samples.rows.get(name, ())
         ),
     )
 
@@ -270,5 +270,5 @@ def _is_loss(line: LossLine) -> bool:
 
 
 def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:
-    known = context.target.capabilities.irreversible
+    known = context.target_end.service.capabilities.irreversible
     return [IrreversibleStep(kind, operations[kind], text) for kind in operations for text in known.get(kind, ())]

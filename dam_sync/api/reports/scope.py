@@ -16,7 +16,7 @@ ACTIONS = ("created", "updated", "unchanged", "skipped", "parked")
 
 def scope_of(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
     """What was asked for, how much was covered, and the statement of a part."""
-    options = context.options
+    options = context.task.options
     covered = sum(number for name, number in counts.items() if name not in NOT_DONE)
     listed = max(context.tallies.listed, counts["listed"]) if options.sample else counts["listed"]
     if options.sample:
@@ -30,7 +30,7 @@ def scope_of(context: RunContext, counts: Mapping[str, int]) -> ReportScope:
         sample=options.share if options.sample else None,
         only=len(options.only),
         full=options.full,
-        repair=context.repair,
+        repair=context.task.repair,
         statement=statement,
         totals=totals,
     )
@@ -48,7 +48,7 @@ def _of_sample(listed: int, covered: int) -> str:
 
 
 def _of_limit(context: RunContext, covered: int) -> str:
-    total = context.source_account.total
+    total = context.source_end.account.total
     first = the_first(covered, "asset") if total is None else f"the first {covered:,} of {counted(total, 'asset')}"
     return (
         f"{first} in the order of the listing, which need not resemble the rest; "

@@ -16,7 +16,7 @@ ROWS_HINT = (
 
 async def changed_rows(context: RunContext) -> AsyncIterator[GuardFinding]:
     """Rows that the last run left and that are gone, or that something else added."""
-    changed = await context.store.changed_rows()
+    changed = await context.state.store.changed_rows()
     if changed:
         yield GuardFinding(about_changed_rows(changed), ROWS_HINT)
 

@@ -32,14 +32,18 @@ CONTINUE = "to create them all the same, continue with --accept-changes"
 async def refuse_copies(context: RunContext) -> None:
     """Raises SafetyStop if a run of a state without links would create what the target has. Looks again if one of the
     two is another tenant than when it looked."""
-    if await context.store.get_meta(COMPARED) == _pair(context) or await context.store.link_count():
+    if await context.state.store.get_meta(COMPARED) == _pair(context) or await context.state.store.link_count():
         return
     look = FirstLook(
-        context.source, context.target, context.target_account, context.crosswalk.selects, alike=context.alike
+        context.source_end.service,
+        context.target_end.service,
+        context.target_end.account,
+        context.mapping.crosswalk.selects,
+        alike=context.target_end.alike,
     )
     found = await look.finding()
-    await accept(context, refuse([found] if found is not None else [], context.options))
-    await note_compared(context, context.store)
+    await accept(context, refuse([found] if found is not None else [], context.task.options))
+    await note_compared(context, context.state.store)
 
 
 async def note_compared(context: RunContext, store: SqlStore) -> None:
@@ -48,7 +52,7 @@ async def note_compared(context: RunContext, store: SqlStore) -> None:
 
 
 def _pair(context: RunContext) -> list[Json]:
-    return [context.source_account.tenant, context.target_account.tenant]
+    return [context.source_end.account.tenant, context.target_end.account.tenant]
 
 
 @dataclass(slots=True)

@@ -45,8 +45,12 @@ class CreateGuard:
     async def refuse_double(self, source: AssetId, marker: str) -> None:
         """Raises SafetyStop if the target has an asset with this marker. Only for an asset without a link of which no
         create was begun."""
-        context, key = self.context, self.context.crosswalk.marker
-        if key is None or context.target_looked_through or Operation.FIND not in context.target.capabilities:
+        context, key = self.context, self.context.mapping.crosswalk.marker
+        if (
+            key is None
+            or context.target_end.looked_through
+            or Operation.FIND not in context.target_end.service.capabilities
+        ):
             return
         found = await self._found(Marker(key, marker))
         if found is not None:
@@ -56,10 +60,10 @@ class CreateGuard:
         """Raises SafetyStop unless a run was stopped for this before and it was accepted since: who accepts something
         else accepts no doubles."""
         context = self.context
-        reported = bool(await context.store.get_meta(DOUBLES_REPORTED))
+        reported = bool(await context.state.store.get_meta(DOUBLES_REPORTED))
         if not reported:
-            await context.store.set_meta(DOUBLES_REPORTED, True)
-        options = context.options if reported else replace(context.options, accept_changes=False)
+            await context.state.store.set_meta(DOUBLES_REPORTED, True)
+        options = context.task.options if reported else replace(context.task.options, accept_changes=False)
         await accept(context, refuse([finding], options))
 
     async def _found(self, marker: Marker) -> AssetId | None:
@@ -69,40 +73,40 @@ class CreateGuard:
             return self.unlinked.get(marker.value)
         self.asked += 1
         try:
-            found = await self.context.target.look_for(marker)
+            found = await self.context.target_end.service.look_for(marker)
         except Rejected:  # a marker that cannot be searched for
             return None
-        return None if found is None or await is_gone(self.context.target, found) else found
+        return None if found is None or await is_gone(self.context.target_end.service, found) else found
 
     async def _most(self) -> int:
         if self.most is None:
-            self.most = max(SINGLY, await self.context.store.link_count() // LINKS_FOR_ONE)
+            self.most = max(SINGLY, await self.context.state.store.link_count() // LINKS_FOR_ONE)
         return self.most
 
     async def _list(self) -> bool:
         """Learn what carries our markers, has no link and was changed since the target was last looked through. False
         if that is not known, or others changed so much that asking for single creates costs less."""
-        context, key = self.context, self.context.crosswalk.marker
-        noted, until = await context.store.get_meta(MARKS_UNTIL), target_now(context)
+        context, key = self.context, self.context.mapping.crosswalk.marker
+        noted, until = await context.state.store.get_meta(MARKS_UNTIL), target_now(context)
         if key is None or not isinstance(noted, str):
             return False
         left = READ_FOR_ONE * self.asked
-        async for entry in self._unlinked(parse_instant(noted) - context.target.limits.lag - SLACK):
+        async for entry in self._unlinked(parse_instant(noted) - context.target_end.service.limits.lag - SLACK):
             if left == 0:
                 return False
             left -= 1
             asset = await _asset_of(context, entry)
-            if asset is not None and is_marked(asset, key, context.source_account.tenant):
+            if asset is not None and is_marked(asset, key, context.source_end.account.tenant):
                 self.unlinked[plain_text(asset.fields.get(key))] = asset.id
-        await context.store.set_meta(MARKS_UNTIL, instant_text(until))
+        await context.state.store.set_meta(MARKS_UNTIL, instant_text(until))
         return True
 
     async def _unlinked(self, since: datetime) -> AsyncIterator[Entry]:
-        target = self.context.target
+        target = self.context.target_end.service
         async for shard in target.shards(Window(since=since, ids_only=True)):
             async for batch in target.crawl(shard, None):
                 there = [entry for entry in batch.entries if not entry.deleted]
-                linked = await self.context.store.links_by_target([entry.id for entry in there])
+                linked = await self.context.state.store.links_by_target([entry.id for entry in there])
                 for entry in there:
                     if entry.id not in linked:
                         yield entry
@@ -110,14 +114,14 @@ class CreateGuard:
 
 async def forget_reported(context: RunContext) -> None:
     """A run is complete: what was accepted for it was accepted for it alone."""
-    if await context.store.get_meta(DOUBLES_REPORTED):
-        await context.store.set_meta(DOUBLES_REPORTED, False)
+    if await context.state.store.get_meta(DOUBLES_REPORTED):
+        await context.state.store.set_meta(DOUBLES_REPORTED, False)
 
 
 async def _asset_of(context: RunContext, entry: Entry) -> Asset | None:
     """A listing of ids alone may lack fields: the asset as it is."""
     try:
-        asset = await whole(context.target, Entry(entry.id, entry.revision))
+        asset = await whole(context.target_end.service, Entry(entry.id, entry.revision))
     except Rejected:
         return None
     return None if asset is None or asset.status == TRASH else asset

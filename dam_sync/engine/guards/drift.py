@@ -25,18 +25,18 @@ MOST_NAMED = 8
 
 async def changed_mapping(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The mapping file, or one of its tables, is not the one with which linked assets were written."""
-    known = await context.store.get_meta(MAPPING)
-    if known not in (None, context.crosswalk.digest) and await context.store.link_count():
+    known = await context.state.store.get_meta(MAPPING)
+    if known not in (None, context.mapping.crosswalk.digest) and await context.state.store.link_count():
         yield GuardFinding("the mapping changed since assets were written with it", MAPPING_HINT, full=True)
 
 
 async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
     """A part of either schema that the mapping uses is gone, has another type, or accepts less than before."""
-    known = await context.store.get_meta(SCHEMA)
-    if not isinstance(known, dict) or not await context.store.link_count():
+    known = await context.state.store.get_meta(SCHEMA)
+    if not isinstance(known, dict) or not await context.state.store.link_count():
         return
     same = (
-        await context.store.get_meta(MAPPING) == context.crosswalk.digest
+        await context.state.store.get_meta(MAPPING) == context.mapping.crosswalk.digest
     )  # otherwise lists differ by what the rules refer to
     changes = tuple(changes_between(known, schema_facts(context), lists=same))
     if changes:
@@ -47,7 +47,7 @@ async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 def schema_facts(context: RunContext) -> Json:
     """The parts of both schemas that the mapping uses, to be stored."""
-    return used_of(context.crosswalk, context.source_schema, context.target_schema)
+    return used_of(context.mapping.crosswalk, context.source_end.schema, context.target_end.schema)
 
 
 async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex]) -> None:
@@ -55,12 +55,12 @@ async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex])
     the current lists. terms: of the target, just read."""
     closed = {key: terms[key].paths() for key in terms if _is_closed(context, key)}
     now = {key: sorted(joined(path, "/") for path in paths) for key, paths in closed.items()}
-    known = await context.store.get_meta(CLOSED_LISTS)
+    known = await context.state.store.get_meta(CLOSED_LISTS)
     if now == (known or {}):
         return
-    findings = list(await _findings(context, closed, known)) if await context.store.link_count() else []
-    await accept(context, refuse(findings, context.options))
-    await context.store.set_meta(CLOSED_LISTS, now)
+    findings = list(await _findings(context, closed, known)) if await context.state.store.link_count() else []
+    await accept(context, refuse(findings, context.task.options))
+    await context.state.store.set_meta(CLOSED_LISTS, now)
 
 
 async def _findings(
@@ -69,7 +69,7 @@ async def _findings(
     """What is lost of what the state knows, as this release spells paths, or as the last one did."""
     if known is not None:
         return _lost(known, {key: [joined(path, "/") for path in paths] for key, paths in closed.items()})
-    former = await context.store.get_meta(FORMER_LISTS) or {}
+    former = await context.state.store.get_meta(FORMER_LISTS) or {}
     return _lost(former, {key: ["/".join(path) for path in paths] for key, paths in closed.items()})
 
 
@@ -82,5 +82,5 @@ def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[G
 
 
 def _is_closed(context: RunContext, vocabulary: str) -> bool:
-    known = context.target_schema.vocabularies.get(vocabulary)
+    known = context.target_end.schema.vocabularies.get(vocabulary)
     return known is not None and known.closed

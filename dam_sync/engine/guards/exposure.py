@@ -92,8 +92,15 @@ class ExposureGate:
     @classmethod
     def of(cls, context: RunContext) -> ExposureGate:
         """That of a run."""
-        waivers, earliest = context.policy.exposure, context.time.earliest
-        return cls(context.source, context.target, context.target_schema, waivers, earliest, context.alike)
+        waivers, earliest = context.task.policy.exposure, context.target_end.time.earliest
+        return cls(
+            context.source_end.service,
+            context.target_end.service,
+            context.target_end.schema,
+            waivers,
+            earliest,
+            context.target_end.alike,
+        )
 
     def judge(
         self, asset: Asset, drafted: Drafted, link: LinkRow | None, known: Known, purpose: Purpose = Purpose.MOVE
@@ -161,7 +168,7 @@ def judge(
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
-    before = context.counterparts.present(link.draft, context.target_schema)
+    before = context.target_end.counterparts.present(link.draft, context.target_end.schema)
     known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
     exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
@@ -175,8 +182,8 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
-    moment, there = context.time.earliest(), seen_audience(context, draft, actual)
-    allowed = Audience(groups=context.target.audience(draft).groups or frozenset())
+    moment, there = context.target_end.time.earliest(), seen_audience(context, draft, actual)
+    allowed = Audience(groups=context.target_end.service.audience(draft).groups or frozenset())
     if (there.release_at and there.release_at > moment) or not is_wider(allowed, there, moment, SECOND):
         return []
     seen = groups_text(there.groups)
@@ -187,8 +194,8 @@ def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
     """Who sees an asset of the target, as it was read. What hides an asset elsewhere counts only where it does so at
     this target: statuses and dates are plain values at some."""
     as_draft = replace(draft, closed=False, rights=actual.rights)
-    dated, there = context.target.audience(as_draft), audience_of(actual)
-    hidden = there.hidden if context.target_schema.status_hides else ""
+    dated, there = context.target_end.service.audience(as_draft), audience_of(actual)
+    hidden = there.hidden if context.target_end.schema.status_hides else ""
     if not hidden and is_seen_by_nobody(actual):
         hidden = NO_RELEASE
     return replace(
@@ -206,18 +213,22 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
     and dates are as exact as both services keep them."""
     if draft.closed:
         return replace(draft, closed=not seen_though_closed(context, draft, actual))
-    wanted, there, rights = context.target.audience(draft), seen_audience(context, draft, actual), draft.rights
+    wanted, there, rights = (
+        context.target_end.service.audience(draft),
+        seen_audience(context, draft, actual),
+        draft.rights,
+    )
     if there.hidden:
         return draft
     status = (actual.substatus or actual.status) if wanted.hidden and draft.status else draft.status
     groups = rights.groups if rights.groups and wanted.groups is not None else wanted.groups  # once they are written
     wanted = replace(wanted, hidden="", groups=groups)
-    precision = context.target.limits.precision
+    precision = context.target_end.service.limits.precision
     if copy is not None:
-        precision = max(precision, context.source.limits.precision)
+        precision = max(precision, context.source_end.service.limits.precision)
 
     def wider(shown: Audience) -> bool:
-        return is_wider(wanted, shown, context.time.earliest(), precision)
+        return is_wider(wanted, shown, context.target_end.time.earliest(), precision)
 
     if wider(replace(wanted, groups=there.groups)) and (
         copy is None or _says_of_original(context, copy, draft, wanted, there)
@@ -233,26 +244,28 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
 def _says_of_original(context: RunContext, copy: Asset, draft: Draft, wanted: Audience, there: Audience) -> bool:
     """Whether the groups of a copy say by whom its original may be seen: it has some, its service did not give them to
     it by default, and written into the original they let nobody in who does not see it."""
-    moment, precision = context.time.earliest(), context.target.limits.precision
+    moment, precision = context.target_end.time.earliest(), context.target_end.service.limits.precision
     opens = is_wider(replace(wanted, groups=there.groups), wanted, moment, precision)
     return bool(draft.rights.groups) and copy.rights.groups not in _given(context, copy) and not opens
 
 
 def _given(context: RunContext, copy: Asset) -> set[frozenset[str] | None]:
     """The groups that assets of the source have by default, by profile."""
-    profiles = {"", *(kind.profile for kind in context.source_schema.types)}
-    return {context.source.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles}
+    profiles = {"", *(kind.profile for kind in context.source_end.schema.types)}
+    return {
+        context.source_end.service.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles
+    }
 
 
 def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:
     """The new terms of an asset that not everybody sees, at either service: whoever sees the lists of the target reads
     their names there. new: with their vocabularies."""
     there, release = audience_of(asset), asset.rights.release_at
-    limited = there.hidden or there.groups or (release is not None and release > context.time.earliest())
+    limited = there.hidden or there.groups or (release is not None and release > context.target_end.time.earliest())
     if not new or not limited:
         return ()
-    shown = context.target.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
-    if shown.hidden or context.target.audience(draft) == shown:
+    shown = context.target_end.service.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
+    if shown.hidden or context.target_end.service.audience(draft) == shown:
         return ()  # a target that shows nothing, or this asset to everybody
     names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
     more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
@@ -268,22 +281,22 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
     unreleased = isinstance(parked.cause, ExposureCause) and ExposureRule.UNRELEASED in parked.cause.rules
-    if release is None or release <= context.time.earliest() or not unreleased:
+    if release is None or release <= context.target_end.time.earliest() or not unreleased:
         return
-    known = await context.store.get_meta(EXPOSURE_DUE)
+    known = await context.state.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
-        await context.store.set_meta(EXPOSURE_DUE, instant_text(release))
+        await context.state.store.set_meta(EXPOSURE_DUE, instant_text(release))
 
 
 async def retry_exposed(context: RunContext) -> None:
     """Requeue what was set aside by another policy or mapping, by other options that decide who sees assets, or until a
     release date that has passed; safe to repeat."""
-    if context.options.only:
+    if context.task.options.only:
         return
-    store = context.store
+    store = context.state.store
     now = digest_of(_decided_by(context))
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.time.earliest()
+    come = bool(due) and parse_instant(due) <= context.target_end.time.earliest()
     if before != now or come:
         causes = [row.cause for row in await store.parked_causes() if isinstance(row.cause, ExposureCause)]
         if causes:
@@ -296,11 +309,11 @@ async def retry_exposed(context: RunContext) -> None:
 
 def _decided_by(context: RunContext) -> list[Json]:
     """What decides besides the asset whether one is set aside."""
-    source, target = context.source.exposure_options(), context.target.exposure_options()
+    source, target = context.source_end.service.exposure_options(), context.target_end.service.exposure_options()
     return [
-        context.crosswalk.digest,
-        sorted(context.policy.exposure.given.items()),
-        hides_existing(context.target),
+        context.mapping.crosswalk.digest,
+        sorted(context.task.policy.exposure.given.items()),
+        hides_existing(context.target_end.service),
         sorted(source.named),
         sorted(target.named),
         [[one.name, one.key, *one.candidates] for one in target.closing],
@@ -313,7 +326,9 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
     advice = await _advice(context)
     rows = []
-    for stored, parked, assets, examples in await context.store.losses_of(EXPOSURE, context.run.id, EXAMPLES):
+    for stored, parked, assets, examples in await context.state.store.losses_of(
+        EXPOSURE, context.state.run.id, EXAMPLES
+    ):
         ruling = ExposureRuling.read(stored)
         number = assets if parked else counted.get(stored, 0)
         if number:
@@ -326,15 +341,17 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
 
 async def _advice(context: RunContext) -> dict[ExposureRule, Advice]:
     """What to do about everything that is set aside now."""
-    rows = await context.store.held_back(EXPOSURE, MOST_HELD)
+    rows = await context.state.store.held_back(EXPOSURE, MOST_HELD)
     held = [
         HeldBack(ExposureRule(row.rule), tuple(row.remedies), frozenset(row.groups), row.assets, row.closes)
         for row in rows
     ]
-    library = context.source_account.total
+    library = context.source_end.account.total
     if library is None:
-        library = await context.store.link_count() + (await context.store.tally(context.run.id))["listed"]
-    return advice_of(held, context.source.exposure_options(), library)
+        library = (
+            await context.state.store.link_count() + (await context.state.store.tally(context.state.run.id))["listed"]
+        )
+    return advice_of(held, context.source_end.service.exposure_options(), library)
 
 
 def held_back_of(outcome: Outcome) -> list[HeldBack]:

@@ -30,7 +30,7 @@ class GuardFinding:
 
 def empty_state(context: RunContext) -> str:
     """What gives a job a state without links: one on a server has a schema that is named after its job."""
-    return "another `name:`, or an empty database in `state:`" if context.on_server else "a new `state:` file"
+    return "another `name:`, or an empty database in `state:`" if context.state.on_server else "a new `state:` file"
 
 
 def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, ...]:
@@ -54,13 +54,13 @@ async def accept(context: RunContext, findings: Iterable[str]) -> None:
 
 async def keep_accepted(context: RunContext) -> None:
     """Store what was accepted for this run so far. Safe to repeat."""
-    if context.tallies.accepted and context.run.command.startswith(REPORTED):
-        await context.store.set_meta(accepted_key(context.run.id), context.tallies.accepted)
+    if context.tallies.accepted and context.state.run.command.startswith(REPORTED):
+        await context.state.store.set_meta(accepted_key(context.state.run.id), context.tallies.accepted)
 
 
 async def recall_accepted(context: RunContext) -> None:
     """Take over what was accepted for the earlier processes of this run."""
-    context.tallies.accept(await context.store.get_meta(accepted_key(context.run.id)) or [])
+    context.tallies.accept(await context.state.store.get_meta(accepted_key(context.state.run.id)) or [])
 
 
 def _list(findings: Sequence[str]) -> str:

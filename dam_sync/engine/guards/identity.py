@@ -13,10 +13,10 @@ from dam_sync.store.note_keys import ORIGIN, tenant_key, user_key
 async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
     """Another tenant or login than those of this state; None for an empty state.
     A new secret for the same login is not another login."""
-    if await context.store.is_blank():
+    if await context.state.store.is_blank():
         return
-    for side, account in (("source", context.source_account), ("target", context.target_account)):
-        tenant = await context.store.get_meta(tenant_key(side))
+    for side, account in (("source", context.source_end.account), ("target", context.target_end.account)):
+        tenant = await context.state.store.get_meta(tenant_key(side))
         named_since = side == "target" and tenant == account.unnamed  # adopted, and named by this run
         if tenant not in (None, account.tenant, account.former or None) and not named_since:
             yield GuardFinding(
@@ -24,7 +24,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
                 f"give the job {empty_state(context)}; if it is the same library under another name, continue with "
                 "--accept-changes",
             )
-        user = await context.store.get_meta(user_key(side))
+        user = await context.state.store.get_meta(user_key(side))
         if user and account.user and user != account.user:
             yield _other_user(side, str(user), account.user)
 
@@ -42,9 +42,9 @@ def _other_user(side: str, before: str, now: str) -> GuardFinding:
 
 async def use_origin(context: RunContext) -> str:
     """Use the name that the source had when the state was created for our markers, and return it."""
-    origin = context.source_account.tenant
-    if not await context.store.is_blank():
-        noted = await context.store.get_meta(ORIGIN) or await context.store.get_meta(tenant_key("source"))
+    origin = context.source_end.account.tenant
+    if not await context.state.store.is_blank():
+        noted = await context.state.store.get_meta(ORIGIN) or await context.state.store.get_meta(tenant_key("source"))
         origin = str(noted or origin)
-    context.source_end.account = replace(context.source_account, tenant=origin)
+    context.source_end.account = replace(context.source_end.account, tenant=origin)
     return origin

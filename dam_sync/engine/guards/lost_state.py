@@ -25,7 +25,7 @@ LOST_HINT = (
 async def refuse_lost_state(context: RunContext) -> None:
     """Raises SafetyStop if the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
-    store = context.store
+    store = context.state.store
     if not await store.get_meta(IMPORTED) and (await store.get_meta(MARKS_KNOWN) or await store.link_count()):
         return
     until = target_now(context)
@@ -44,24 +44,24 @@ async def known_marks(store: SqlStore, until: datetime) -> None:
 
 def target_now(context: RunContext) -> datetime:
     """The time at the target."""
-    return context.clock.now() + context.target_account.clock_skew
+    return context.clock.now() + context.target_end.account.clock_skew
 
 
 async def _unlinked_marks(context: RunContext) -> int:
-    field, tenant = context.crosswalk.marker, context.source_account.tenant
+    field, tenant = context.mapping.crosswalk.marker, context.source_end.account.tenant
     if field is None:
         return 0
     marked = 0
-    async for asset in everything_in(context.target):
+    async for asset in everything_in(context.target_end.service):
         if is_marked(asset, field, tenant):
-            marked += not await context.store.links_by_target([asset.id])
+            marked += not await context.state.store.links_by_target([asset.id])
     return marked
 
 
 async def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        await accept(context, refuse([lost_state(marked)], context.options))
+        await accept(context, refuse([lost_state(marked)], context.task.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -75,11 +75,11 @@ class Disappearance:
 async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The source returns nothing, or far less than what is linked and not known to be gone. Without a count,
     some linked assets are requested."""
-    store, total = context.store, context.source_account.total
-    if context.options.only:
+    store, total = context.state.store, context.source_end.account.total
+    if context.task.options.only:
         return
     if total is None:
-        if await _mostly_gone(context.source, [link.source for link in await store.sample_links(SAMPLE)]):
+        if await _mostly_gone(context.source_end.service, [link.source for link in await store.sample_links(SAMPLE)]):
             yield GuardFinding("the source returns none of the assets that were moved from it before", RIGHTS_HINT)
     elif (found := _few(await store.link_count(), total, await known_gone(store))) is not None:
         yield found
@@ -88,7 +88,7 @@ async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
 async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The target returns far fewer assets than are linked, and those requested are missing. Its index may be behind
     its writes, so the count alone proves nothing."""
-    known, total = await context.store.link_count(), context.target_account.total
+    known, total = await context.state.store.link_count(), context.target_end.account.total
     if not known or (total is not None and total >= known * SHRUNK):
         return
     if await target_is_empty(context):
@@ -111,21 +111,21 @@ async def target_is_empty(context: RunContext) -> bool:
     """Whether most of some linked assets, spread over the library, are gone from the target, even after its index can
     no longer be behind, which is shown meanwhile. Those that a killed run or rollback was moving to the trash prove
     nothing."""
-    sample = await context.store.without_begun_removals(await context.store.sample_links(SAMPLE))
-    asked, lag = [link.target for link in sample], context.target.limits.lag.total_seconds()
-    gone = await _gone_of(context.target, asked)
+    sample = await context.state.store.without_begun_removals(await context.state.store.sample_links(SAMPLE))
+    asked, lag = [link.target for link in sample], context.target_end.service.limits.lag.total_seconds()
+    gone = await _gone_of(context.target_end.service, asked)
     if not _is_most(gone, asked):
         return False
     waiting = WAITING.format(gone, counted(len(asked), "asset"))
-    await sleep_looking(context.clock, lag, context.refuse_stopped, waiting)
-    return await _mostly_gone(context.target, asked)
+    await sleep_looking(context.clock, lag, context.stopping.refuse_stopped, waiting)
+    return await _mostly_gone(context.target_end.service, asked)
 
 
 async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
     """Raises SafetyStop if a full listing is empty, far smaller than the count of the source, or far smaller than
     what is linked. The listing is then discarded, so that the next run lists again."""
-    total = context.source_account.total or 0
-    found = _few(await context.store.link_count(), listed, await known_gone(context.store))
+    total = context.source_end.account.total or 0
+    found = _few(await context.state.store.link_count(), listed, await known_gone(context.state.store))
     if found is None and total > listed / SHRUNK:  # a total may have more digits than a float
         found = GuardFinding(f"the source counts {counted(total, 'asset')} but its listing has {listed:,}", RIGHTS_HINT)
     await _refuse_listing(context, found)
@@ -140,16 +140,16 @@ async def refuse_mass_removal(context: RunContext, *, whole: bool) -> None:
 
 async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     """Raises SafetyStop if a verification's listing of the source has far too few of the linked assets."""
-    known = await context.store.link_count()
-    loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.store))
+    known = await context.state.store.link_count()
+    loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.state.store))
     if loss.massive:
-        await accept(context, refuse([loss.finding()], context.options))
+        await accept(context, refuse([loss.finding()], context.task.options))
 
 
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
     """What is gone by the listing of this run; whole: it lists everything, so what it lacks is gone."""
-    store = context.store
-    since = context.run.id if whole else int(await store.get_meta(LISTED_WHOLE) or 0)
+    store = context.state.store
+    since = context.state.run.id if whole else int(await store.get_meta(LISTED_WHOLE) or 0)
     gone, examples = await store.gone(since, EXAMPLES)
     return Disappearance(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
 
@@ -158,9 +158,9 @@ async def keep_disappearance(context: RunContext, *, whole: bool) -> None:
     """Store, at the end of a run, what is known to be gone, so that the next run knows what is new."""
     loss = await disappearance_of(context, whole=whole)
     if loss.gone != loss.before:
-        await context.store.set_meta(GONE, loss.gone)
+        await context.state.store.set_meta(GONE, loss.gone)
     if whole:
-        await context.store.set_meta(LISTED_WHOLE, context.run.id)
+        await context.state.store.set_meta(LISTED_WHOLE, context.state.run.id)
 
 
 async def known_gone(store: SqlStore) -> int:
@@ -172,9 +172,9 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
     if found is None:
         return
     try:
-        await accept(context, refuse([found], context.options))
+        await accept(context, refuse([found], context.task.options))
     except SafetyStop:
-        await context.store.forget_shards(context.run.id)
+        await context.state.store.forget_shards(context.state.run.id)
         raise
 
 

@@ -47,7 +47,7 @@ class MissingMonitor:
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
         """The error with its reason if the asset itself was not found: gone from the target, or from the
         source. Costs a call to each. Raises SafetyStop if the target is empty, or too many disappeared."""
-        source, target = self.context.source, self.context.target
+        source, target = self.context.source_end.service, self.context.target_end.service
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self.from_target()
             message = f"it was moved before, and {link.target} is no longer at the target"
@@ -72,7 +72,7 @@ class MissingMonitor:
 
     def _stop(self, finding: GuardFinding) -> None:
         try:
-            self.context.tallies.accept(refuse([finding], self.context.options))
+            self.context.tallies.accept(refuse([finding], self.context.task.options))
         except SafetyStop:
             self.tripped = True
             raise
@@ -81,9 +81,9 @@ class MissingMonitor:
 async def settle_begun_removals(context: RunContext) -> None:
     """Of a rollback that was given up: an asset that it had just moved to the trash, without recording it, has no link
     any more, so that the run creates it again. Safe to repeat."""
-    store = context.store
+    store = context.state.store
     for begun in await store.begun_removals():
-        if await is_gone(context.target, AssetId(begun.target)):
+        if await is_gone(context.target_end.service, AssetId(begun.target)):
             await store.undone(begun.run, Undone(begun.source, begun.target, (), UNLINKED, again=True))
         else:
             await store.forget_undo(begun.run, begun.target)

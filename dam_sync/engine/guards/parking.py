@@ -44,7 +44,7 @@ class ParkingMonitor:
         if self.over or self.parked < FIRST or any(each.seq < work.seq for each in in_hand):
             return
         message = f"the first {self.parked} assets to write were all parked for the same cause: {cause}"
-        if self.context.options.continue_parked:
+        if self.context.task.options.continue_parked:
             self.over = True
             self.context.tallies.accept([f"{message} (--continue-parked)"])
             return

@@ -45,26 +45,26 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
         facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
         lost = [finding async for finding in changed_rows(context)]
         found += [*undecided, *lost]
-    await accept(context, refuse(found, context.options))
+    await accept(context, refuse(found, context.task.options))
     if lost:
-        await context.store.accept_rows()
-    context.time.accept()
+        await context.state.store.accept_rows()
+    context.target_end.time.accept()
     facts[ORIGIN] = await use_origin(context)
-    known = {key: await context.store.get_meta(key) for key in facts}
+    known = {key: await context.state.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
-    if context.options.only:  # only some assets were written with it
+    if context.task.options.only:  # only some assets were written with it
         fresh = {key: value for key, value in fresh.items() if known[key] is None}
     async with asyncio.TaskGroup() as group:  # one commit
         for key, value in fresh.items():
-            group.create_task(context.store.set_meta(key, value))
+            group.create_task(context.state.store.set_meta(key, value))
 
 
 async def refuse_before_verify(context: RunContext) -> None:
     """Like `refuse_before_run` for a verification, which stores nothing."""
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    await accept(context, refuse(found, context.options))
-    context.time.accept()
+    await accept(context, refuse(found, context.task.options))
+    context.target_end.time.accept()
     await use_origin(context)
 
 
@@ -73,8 +73,8 @@ async def refuse_other_services(context: RunContext) -> None:
     nothing."""
     guards: tuple[Guard, ...] = (wrong_clock, changed_identity, emptied_target, changed_rows)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]
-    await accept(context, refuse(found, context.options))
-    context.time.accept()
+    await accept(context, refuse(found, context.task.options))
+    context.target_end.time.accept()
     await use_origin(context)
 
 
@@ -102,7 +102,7 @@ async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> list[
 
 async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
     """Source assets that `adopt` left without a link because it could not tell which asset of the target they are."""
-    number = await context.store.get_meta(UNDECIDED)
+    number = await context.state.store.get_meta(UNDECIDED)
     if number:
         assets = f"{counted(number, 'source asset')} that {agreed(number, 'matches', 'match')} assets of the target"
         yield GuardFinding(
@@ -110,7 +110,7 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
             "repeat the adoption with --csv FILE, write `link` or `skip` into the column `decision`, and pass the file "
             "to `adopt JOB --decisions FILE`; or continue with --accept-changes, which creates them",
         )
-    if held := await context.store.get_meta(HELD_BACK):
+    if held := await context.state.store.get_meta(HELD_BACK):
         yield GuardFinding(
             f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, "
             f"where more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would "
@@ -128,8 +128,8 @@ async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 
 async def _facts(context: RunContext) -> dict[str, Json]:
-    facts: dict[str, Json] = {MAPPING: context.crosswalk.digest, SCHEMA: schema_facts(context)}
-    for side, account in (("source", context.source_account), ("target", context.target_account)):
+    facts: dict[str, Json] = {MAPPING: context.mapping.crosswalk.digest, SCHEMA: schema_facts(context)}
+    for side, account in (("source", context.source_end.account), ("target", context.target_end.account)):
         facts[tenant_key(side)] = account.tenant
         if account.user:
             facts[user_key(side)] = account.user

@@ -36,58 +36,60 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     Those that stay are completed; those that wait for a decision are parked; those that are gone are parked and
     returned. Safe to repeat.
     """
-    now = context.time.earliest()
-    stays = now - context.target.limits.probation
-    if not (await context.store.on_probation(stays if due else None)).number:
+    now = context.target_end.time.earliest()
+    stays = now - context.target_end.service.limits.probation
+    if not (await context.state.store.on_probation(stays if due else None)).number:
         return []
-    await context.enter("checking new assets")
+    await context.phases.enter("checking new assets")
     gone: list[LinkRow] = []
     after = ""
-    while links := await context.store.iter_probation(after, AT_ONCE):
+    while links := await context.state.store.iter_probation(after, AT_ONCE):
         after = links[-1].source
         asked = [link for link in links if not due or _stays(link, stays)]
         made = min((link.made_at for link in asked if link.made_at), default=now)
-        if context.target.limits.dedup_window:
-            missing = await context.target.missing([AssetId(link.target) for link in asked], made)
+        if context.target_end.service.limits.dedup_window:
+            missing = await context.target_end.service.missing([AssetId(link.target) for link in asked], made)
             gone += [link for link in asked if link.target in missing]
             there = [link.source for link in asked if link.target not in missing and _stays(link, stays)]
         else:
-            incomplete = await context.target.incomplete([AssetId(link.target) for link in asked], made)
+            incomplete = await context.target_end.service.incomplete([AssetId(link.target) for link in asked], made)
             there = [link.source for link in asked if link.target not in incomplete]
             queued = [link for link in asked if link.target in incomplete and _stays(link, stays)]
             await _park_queued(context, queued, run)
-        await context.store.end_probation(there)
+        await context.state.store.end_probation(there)
     return await _park(context, gone, run) if gone else []
 
 
 async def still_deletable(context: RunContext) -> tuple[int, str] | None:
     """How many assets the service may still delete as duplicates, and until when; None if there are none."""
-    left = await context.store.on_probation()
-    if not left.last or not context.target.limits.dedup_window:
+    left = await context.state.store.on_probation()
+    if not left.last or not context.target_end.service.limits.dedup_window:
         return None
     return left.number, until_text(context, left.last)
 
 
 def until_text(context: RunContext, last: datetime) -> str:
     """The end of the last probation as text, to the second."""
-    until = last + context.target.limits.probation + timedelta(seconds=1)
+    until = last + context.target_end.service.limits.probation + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
 async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcome | None:
     """Why this asset is not created: this file (by its key) was removed before. Only for a target that removes
     duplicates."""
-    known = (await context.store.removals([asset.id])).get(asset.id)
+    known = (await context.state.store.removals([asset.id])).get(asset.id)
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
 
 
 async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """Called when a new asset is missing. Raises NotFound if the service removed it; it is created again only if the
     operator retries it."""
-    if not context.target.limits.dedup_window or not await context.target.missing([target], context.clock.now()):
+    if not context.target_end.service.limits.dedup_window or not await context.target_end.service.missing(
+        [target], context.clock.now()
+    ):
         return
     message = f"it was {target} at the target, and disappeared before it was complete"
-    await context.store.removed([Removal(source, target, file, message)], PARKED)
+    await context.state.store.removed([Removal(source, target, file, message)], PARKED)
     raise NotFound(message, asset=source, code=ParkReason.GONE_WHILE_NEW, hint=ParkReason.GONE_WHILE_NEW.to_do)
 
 
@@ -99,22 +101,22 @@ def _stays(link: LinkRow, stays: datetime) -> bool:
 async def _park_queued(context: RunContext, links: Sequence[LinkRow], run: int) -> None:
     """They keep their links, so that nothing is uploaded again, and stay on probation."""
     for link in links:
-        window = context.target.limits.queue_window.total_seconds() / 60
+        window = context.target_end.service.limits.queue_window.total_seconds() / 60
         message = f"{link.target} is still not complete at the target {window:.0f} minutes after its upload"
         outcome = Outcome("parked", ParkReason.UPLOAD_QUEUED, message, ParkReason.UPLOAD_QUEUED.to_do)
-        if await context.store.park_settled(link.source, outcome, run):
-            context.progress.parked += 1
+        if await context.state.store.park_settled(link.source, outcome, run):
+            context.phases.progress.parked += 1
             log.warning("asset.queued_by_target", asset=link.source, target=link.target, message=message)
 
 
 async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
-    await context.target.probe()  # the credential still works, so what it does not see is gone
+    await context.target_end.service.probe()  # the credential still works, so what it does not see is gone
     twins = await _twins(context, gone)
     rows = [_removal(link, twins.get(link.source)) for link in gone]
-    await context.store.removed(rows, PARKED, run)
+    await context.state.store.removed(rows, PARKED, run)
     for row in rows:
         log.warning("asset.removed_by_target", asset=row.source, target=row.target, message=row.message)
-    context.progress.parked += len(rows)
+    context.phases.progress.parked += len(rows)
     return rows
 
 
@@ -138,7 +140,7 @@ async def _twins(context: RunContext, gone: Sequence[LinkRow]) -> dict[str, Link
     missing = {link.source for link in gone}
     twins: dict[str, LinkRow] = {}
     after = ""
-    while wanted and (links := await context.store.iter_links(after, PAGE)):
+    while wanted and (links := await context.state.store.iter_links(after, PAGE)):
         after = links[-1].source
         for link in links:
             if link.source not in missing:

@@ -101,7 +101,7 @@ def may_be_copy(asset: Asset, other: Asset) -> bool:
 
 async def came_back(context: RunContext, way_back: WayBack, asset: Asset) -> Outcome | None:
     """Why an asset that has no link is parked: the target still has the one that it was made from."""
-    original = await way_back.original_of(asset) if context.crosswalk.selects(asset) else None
+    original = await way_back.original_of(asset) if context.mapping.crosswalk.selects(asset) else None
     if original is None:
         return None
     return Outcome(

@@ -16,20 +16,30 @@ from dam_sync.store.note_keys import MET_TERMS, TERM_NAMES, window_key
 async def terms_of(context: RunContext) -> TargetTerms:
     """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
     with another mapping; a closed list is always read, because a guard monitors it."""
-    journal, vocabularies = context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies)
-    if await context.store.get_meta(TERM_NAMES) is None:
-        await context.store.respell_terms(TERMS)
-    noted = await context.store.get_meta(MET_TERMS)
-    full = context.options.full or (await context.store.get_meta(window_key(context.run.id)) or {}).get("full")
-    if not isinstance(noted, dict) or noted.get("mapping") != context.crosswalk.digest or full:
-        return TargetTerms(context.target, journal, vocabularies, shared=context.shared)
-    return TargetTerms(context.target, journal, vocabularies, _open(context, noted["terms"]), shared=context.shared)
+    journal, vocabularies = context.state.store.run_journal(TERMS), tuple(context.mapping.crosswalk.vocabularies)
+    if await context.state.store.get_meta(TERM_NAMES) is None:
+        await context.state.store.respell_terms(TERMS)
+    noted = await context.state.store.get_meta(MET_TERMS)
+    full = context.task.options.full or (
+        await context.state.store.get_meta(window_key(context.state.run.id)) or {}
+    ).get("full")
+    if not isinstance(noted, dict) or noted.get("mapping") != context.mapping.crosswalk.digest or full:
+        return TargetTerms(context.target_end.service, journal, vocabularies, shared=context.target_end.shared)
+    return TargetTerms(
+        context.target_end.service,
+        journal,
+        vocabularies,
+        _open(context, noted["terms"]),
+        shared=context.target_end.shared,
+    )
 
 
 def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
-    known = context.target_schema.vocabularies
+    known = context.target_end.schema.vocabularies
     return {
-        name: unmixed({key: term_from_json(term) for key, term in terms.items()}, context.counterparts.mixed_up)
+        name: unmixed(
+            {key: term_from_json(term) for key, term in terms.items()}, context.target_end.counterparts.mixed_up
+        )
         for name, terms in noted.items()
         if name in known and not known[name].closed
     }
@@ -58,18 +68,18 @@ def _is_mixed_up(
 
 async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
     """Store terms for the next run; not in a dry run, which invents ids."""
-    if context.dry or terms.index is None:
+    if context.task.dry or terms.index is None:
         return
     met = {
         name: {key: value_to_json(term) for key, term in found.items()} for name, found in terms.met().items() if found
     }
-    await context.store.set_meta(MET_TERMS, {"mapping": context.crosswalk.digest, "terms": met})
+    await context.state.store.set_meta(MET_TERMS, {"mapping": context.mapping.crosswalk.digest, "terms": met})
 
 
 async def forget_terms(context: RunContext, back: RestoredName) -> None:
     """The next run looks again for terms that have another name than those stored for it."""
-    noted = await context.store.get_meta(MET_TERMS)
+    noted = await context.state.store.get_meta(MET_TERMS)
     terms = noted["terms"].get(back.place, {}) if isinstance(noted, dict) and back.part == TERM else {}
     left = {key: term for key, term in terms.items() if term_from_json(term).id not in back.below}
     if left != terms:
-        await context.store.set_meta(MET_TERMS, {**noted, "terms": {**noted["terms"], back.place: left}})
+        await context.state.store.set_meta(MET_TERMS, {**noted, "terms": {**noted["terms"], back.place: left}})

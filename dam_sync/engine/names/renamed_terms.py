@@ -87,10 +87,10 @@ class TermRenames:
 
     async def _levels(self, vocabulary: str, term: Term) -> tuple[MetTerm, ...]:
         """A level above a term of a tree, as the term of the source that it is; only earlier runs know of its names."""
-        rule = self.context.crosswalk.vocabularies.get(vocabulary)
+        rule = self.context.mapping.crosswalk.vocabularies.get(vocabulary)
         if rule is None or not rule.by_path or not self._earlier:
             return ()
-        if Operation.TERMS in self.context.source.capabilities:
+        if Operation.TERMS in self.context.source_end.service.capabilities:
             await self.origins.read()
         own = self.origins.at(rule.source, term.path)
         return (MetTerm(rule, own.id, term.path),) if own is not None else ()
@@ -98,7 +98,7 @@ class TermRenames:
     def call(self, vocabulary: str, index: TermIndex) -> None:
         """Let the terms of a tree that others renamed at the target be found by the paths of the source, so that what
         is below them is made there. A repair gives them their names."""
-        rule = None if self.context.repairs else self.context.crosswalk.vocabularies.get(vocabulary)
+        rule = None if self.context.task.repairs else self.context.mapping.crosswalk.vocabularies.get(vocabulary)
         for row in self.known.rows.values() if rule is not None and rule.by_path else ():
             now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
             if now is not None and len(now.path) == len(row.origin) and not alike(row.origin, now.path):
@@ -137,7 +137,9 @@ class TermRenames:
         """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
         removed what stood for the term, and their change of the assets is not ours."""
         entries = journal_names.renamed_term_names(vocabulary, row.name, name[-1])
-        return await self.terms.begun(entries) or await self.context.store.has_written(self.context.run.id, *entries)
+        return await self.terms.begun(entries) or await self.context.state.store.has_written(
+            self.context.state.run.id, *entries
+        )
 
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""
@@ -162,7 +164,7 @@ class TermRenames:
         if row is None or now is None:
             return None
         one = _StandingTerm(self, needed, row, now, _path_of(now))
-        if row.run == self.context.run.id or (alike(row.origin, met.path) and not self.context.repairs):
+        if row.run == self.context.state.run.id or (alike(row.origin, met.path) and not self.context.task.repairs):
             return now  # read before this run renamed it, or others did
         if alike(row.origin, met.path):
             return now if (await one.facts()).obstacle() is not None else await self._follow(one)
@@ -172,7 +174,7 @@ class TermRenames:
         """It, by its new name where it gets that; None if it does not stand for the other any more."""
         if one.path()[:-1] != one.renaming.wanted[:-1]:
             await self.origins.read()
-        return one.standing if await follow(one, self.context.run.id) else None
+        return one.standing if await follow(one, self.context.state.run.id) else None
 
     async def remember(self, needed: _Needed, target: Term, run: int) -> None:
         """What stands for a term of the source."""
@@ -192,7 +194,7 @@ class TermRenames:
         """It keeps its name, permanently or until somebody decides."""
         detail = kept.error.message if kept.error is not None else ""
         if kept.why is NotRenamed.FIXED:
-            detail = self.context.target.capabilities.features[Feature.RENAMED_TERMS].why
+            detail = self.context.target_end.service.capabilities.features[Feature.RENAMED_TERMS].why
         self._leave(row, needed.term, kept.why, detail)
         if kept.action is NameAction.OPEN:
             self.undecided.add((row.scope, row.source))
@@ -212,7 +214,7 @@ class _StandingTerm:
     def renaming(self) -> PathRenaming:
         """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
         met, row, above = self.needed.met, self.row, self.at[:-1]
-        purpose = NamePurpose.REPAIR if self.names.context.repairs else NamePurpose.RUN
+        purpose = NamePurpose.REPAIR if self.names.context.task.repairs else NamePurpose.RUN
         if met.rule.by_path and len(met.path) > 1:
             return PathRenaming(row.wanted, met.path, purpose)
         return PathRenaming((*above, row.wanted[-1]), (*above, met.path[-1]), purpose)
@@ -224,13 +226,13 @@ class _StandingTerm:
 
     @property
     def rule(self) -> ConflictPolicy:
-        return self.names.context.policy.conflicts.default
+        return self.names.context.task.policy.conflicts.default
 
     def path(self) -> Path:
         return self.at
 
     async def facts(self) -> NameFacts:
-        row, able = self.row, self.names.context.target.capabilities
+        row, able = self.row, self.names.context.target_end.service.capabilities
         named = fold(row.wanted[-1]) != fold(row.origin[-1])
         fixed = Operation.RENAME_TERM not in able
         return NameFacts(named=named, shared=await self.names.known.is_shared(row), fixed=fixed)
@@ -303,5 +305,11 @@ def _digest(met: MetTerm, context: RunContext) -> str:
     """Changes with what a rule makes of a term."""
     rule = met.rule
     return digest_of(
-        [rule.target, rule.source, list(rule.ways.order), rule.by_path, list(context.crosswalk.languages.locales)]
+        [
+            rule.target,
+            rule.source,
+            list(rule.ways.order),
+            rule.by_path,
+            list(context.mapping.crosswalk.languages.locales),
+        ]
     )

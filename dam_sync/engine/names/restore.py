@@ -56,17 +56,19 @@ class NameRestorer:
     containers: TargetContainers = field(init=False)
 
     def __post_init__(self) -> None:
-        context, journal = self.context, self.context.store.run_journal(f"undo:{self.listed.run}")
+        context, journal = self.context, self.context.state.store.run_journal(f"undo:{self.listed.run}")
         sides = [(row, _sides(row)) for row in self.listed.renames() if journal_names.kind_of(row.operation) == TERM]
         names = tuple(dict.fromkeys(_vocabulary(row, side) for row, side in sides if side is not None))
-        self.terms = TargetTerms(context.target, journal, names, shared=context.shared)
-        naming = context.target_schema.naming
-        self.containers = TargetContainers(context.target, journal, naming, shared=context.shared)
+        self.terms = TargetTerms(context.target_end.service, journal, names, shared=context.target_end.shared)
+        naming = context.target_end.schema.naming
+        self.containers = TargetContainers(
+            context.target_end.service, journal, naming, shared=context.target_end.shared
+        )
 
     def prevented(self, row: LedgerRow) -> Obstacle | None:
         """Why the rename stays, as far as the capabilities of the target say."""
         kind = journal_names.kind_of(row.operation)
-        able = NEEDS[kind] in self.context.target.capabilities
+        able = NEEDS[kind] in self.context.target_end.service.capabilities
         return None if able and _sides(row) is not None else Obstacle(WHAT[kind], UNABLE)
 
     async def undo(self, row: LedgerRow) -> bool:
@@ -101,10 +103,10 @@ class NameRestorer:
             if kept is not None:
                 return _reason(kept), False
             back = one.restored()
-            rows = self.context.counterparts.restored(back)
+            rows = self.context.target_end.counterparts.restored(back)
             await forget_terms(self.context, back)
             seqs = (row.seq,) if row.seq < UNRECORDED else ()
-            await self.context.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
+            await self.context.state.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
             return "", row.seq < UNRECORDED or one.path() != before
 
     async def _named(self, row: LedgerRow) -> _Former | None:
@@ -185,7 +187,7 @@ class _FormerTerm(_Former):
         return self.trees.at(step.new) not in ("", self.now.id or self.path())
 
     async def is_used(self) -> bool:
-        return await self.names.context.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
+        return await self.names.context.target_end.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
 
     async def complete(self) -> None:
         """A killed process may have made a part of the rename only: it is repeated."""
@@ -239,7 +241,7 @@ class _FormerContainer(_Former):
         return self.trees.at(step.new) not in ("", self.row.target)
 
     async def is_used(self) -> bool:
-        return await self.names.context.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
+        return await self.names.context.target_end.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
 
     async def complete(self) -> None:
         """What a killed process did is known by its path: the containers were read since."""

@@ -45,15 +45,15 @@ class AssetFacts(DraftedAsset):
 
 async def facts_of_asset(context: RunContext, item: DraftedAsset) -> AssetFacts:
     """Of the state alone: costs no call."""
-    journal = context.store.journal(item.work, context.run.id)
+    journal = context.state.store.journal(item.work, context.state.run.id)
     intents = await recorded_intents(journal) if item.work.begun else []
     link, returned = item.link, dict[str, Json]()
     if link is not None:
         link = with_present_names(context, link)
         returned = await _returned(item, link, journal) if item.work.begun else {}
         link = without_attachments(link, returned) if returned else link
-    due = context.compares(item.asset.id)
-    restored = context.repair or (due and context.policy.drift == REPAIR)
+    due = context.task.compares(item.asset.id)
+    restored = context.task.repair or (due and context.task.policy.drift == REPAIR)
     return AssetFacts(
         item.work,
         item.asset,
@@ -61,8 +61,8 @@ async def facts_of_asset(context: RunContext, item: DraftedAsset) -> AssetFacts:
         item.drafted,
         restores=item.restores,
         journal=journal,
-        intents=[context.counterparts.present(one, context.target_schema) for one in intents],
-        versions=kept_versions(item.asset, context.target.capabilities, context.policy),
+        intents=[context.target_end.counterparts.present(one, context.target_end.schema) for one in intents],
+        versions=kept_versions(item.asset, context.target_end.service.capabilities, context.task.policy),
         returned=returned,
         due=due,
         repairs=restored and link is not None and not item.restores,

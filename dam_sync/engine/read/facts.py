@@ -13,11 +13,11 @@ from dam_sync.model.asset import Asset, Draft
 def facts_of(context: RunContext, *, members: Members = Members.UNREAD) -> TargetFacts:
     """Of the target of a run. members: what is known of the containers that list their members."""
     return TargetFacts(
-        schema=context.target_schema,
-        capabilities=context.target.capabilities,
-        precision=context.target.limits.precision,
-        audience=context.target.audience,
-        now=context.time.earliest(),
+        schema=context.target_end.schema,
+        capabilities=context.target_end.service.capabilities,
+        precision=context.target_end.service.limits.precision,
+        audience=context.target_end.service.audience,
+        now=context.target_end.time.earliest(),
         members=members,
     )
 
@@ -32,12 +32,14 @@ def compared(
 ) -> Comparison:
     """The comparison of an asset of the target as it was read: with the names that drafts have for its terms and
     containers."""
-    seen = context.counterparts.as_known(actual, context.target_schema)
-    return compare(expected, seen, facts_of(context, members=members), scope_of(context.crosswalk), wanted)
+    seen = context.target_end.counterparts.as_known(actual, context.target_end.schema)
+    return compare(expected, seen, facts_of(context, members=members), scope_of(context.mapping.crosswalk), wanted)
 
 
 def differing(context: RunContext, draft: Draft, seen: Asset, *, members: Members = Members.ALL) -> list[Difference]:
     """Where an asset of the target is not as a draft says, then what it has in addition. seen: with the names that the
     draft has for terms and containers."""
-    found = compare(NOTHING_EXPECTED, seen, facts_of(context, members=members), scope_of(context.crosswalk), draft)
-    return differences_of(found, draft, seen, context.target_schema)
+    found = compare(
+        NOTHING_EXPECTED, seen, facts_of(context, members=members), scope_of(context.mapping.crosswalk), draft
+    )
+    return differences_of(found, draft, seen, context.target_end.schema)

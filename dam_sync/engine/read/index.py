@@ -28,10 +28,10 @@ async def wait_for_index(context: RunContext) -> None:
 async def wait_for_any_index(context: RunContext) -> None:
     """Until it can no longer be behind what was written before now, be it by a run that the state does not know of.
     Raises StopRequested."""
-    await _wait(context, context.target.limits.lag.total_seconds())
+    await _wait(context, context.target_end.service.limits.lag.total_seconds())
 
 
 async def _wait(context: RunContext, seconds: float) -> None:
     if seconds > 0:
-        await context.enter(WAITING.format(seconds))
-        await sleep_looking(context.clock, seconds, context.refuse_stopped, INDEX)
+        await context.phases.enter(WAITING.format(seconds))
+        await sleep_looking(context.clock, seconds, context.stopping.refuse_stopped, INDEX)

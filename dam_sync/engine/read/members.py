@@ -21,16 +21,16 @@ async def read_members(context: RunContext, due: Collection[AssetId] | None = No
     """Read the containers of these target assets, by default of all, into the state, where every process of the run
     finds them. Where that takes reading all memberships, a run that reads only what changed does not do it. Raises the
     errors of the target; safe to repeat."""
-    target, able = context.target, context.target.capabilities
-    written = (kind for _, kind in context.crosswalk.plan.placements)
+    target, able = context.target_end.service, context.target_end.service.capabilities
+    written = (kind for _, kind in context.mapping.crosswalk.plan.placements)
     if Operation.MEMBERS not in able or all(able.membership(kind) is not MembershipWrite.IN_BULK for kind in written):
         return
-    if due is not None and not (able.members_by_asset or context.reads_target or context.options.full):
+    if due is not None and not (able.members_by_asset or context.task.reads_target or context.task.options.full):
         return
-    await context.enter("reading memberships of the target")
-    await context.store.forget_members(TARGET)
+    await context.phases.enter("reading memberships of the target")
+    await context.state.store.forget_members(TARGET)
     found = target.members_of(due) if due and able.members_by_asset else target.members()
-    await keep_members(context.store, found, TARGET, due)
+    await keep_members(context.state.store, found, TARGET, due)
 
 
 async def keep_members(
@@ -71,5 +71,5 @@ async def _as_known(store: SqlStore, membership: Membership, prefix: str) -> Mem
 async def with_members(context: RunContext, actual: Asset) -> Asset:
     """A target asset with the containers that `read_members` found."""
     key = AssetId(f"{TARGET}{actual.id}")
-    found = (await context.store.members_of([key])).get(key)
+    found = (await context.state.store.members_of([key])).get(key)
     return replace(actual, placements=actual.placements | found) if found else actual

@@ -19,9 +19,9 @@ from dam_sync.model.link import LEFT, LinkRow
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
     """Relations of the source (with its names) compared with those of the target. Relations to an asset that was not
     moved, or that the target refused, are reported by the run and are not differences."""
-    if Operation.RELATE not in context.target.capabilities:
+    if Operation.RELATE not in context.target_end.service.capabilities:
         return []
-    known, _ = await _wanted(context, context.crosswalk.related(asset), link)
+    known, _ = await _wanted(context, context.mapping.crosswalk.related(asset), link)
     known = replace(known, written=await _seen_from_other_end(context, actual, known, link))
     found = relations_compared(known, actual).change
     lacks = Difference(RELATIONS, _describe(found.missing), _describe(_pairs(actual)), pattern=MISSING)
@@ -32,7 +32,7 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (with the names of the target) that were written before and are no longer at the
     target."""
-    if Operation.RELATE not in context.target.capabilities:
+    if Operation.RELATE not in context.target_end.service.capabilities:
         return frozenset()
     known, relations = await _wanted(context, asset, link)
     missing = relations_compared(known, actual).change.missing - known.pending
@@ -44,7 +44,7 @@ async def _wanted(
 ) -> tuple[ExpectedRelations, Mapping[Pair, Relation]]:
     """The relations that the target should have, of an asset whose kinds are the target's, but those that it refused;
     those that a run is still to write are pending."""
-    ours, store = fresh_relations(asset, None, context.target_schema), context.store
+    ours, store = fresh_relations(asset, None, context.target_end.schema), context.state.store
     if not ours:
         return ExpectedRelations(wanted=frozenset()), {}
     others = await store.links([relation.target for relation in ours])
@@ -64,13 +64,13 @@ async def written_relations(
     """The relations of the target asset that the job wrote, in either direction; None if the target has none. Those to
     assets that a run moved to the trash count as they were then. besides: whether relations to that target asset count
     as written."""
-    if Operation.RELATE not in context.target.capabilities:
+    if Operation.RELATE not in context.target_end.service.capabilities:
         return None
     there = _pairs(actual)
     if not there:
         return ExpectedRelations()
     ours = {(kind.removeprefix(LEFT), other) for kind, other in link.relations}
-    ours |= await context.store.relations_to_remove(link.source)
+    ours |= await context.state.store.relations_to_remove(link.source)
     known = await _known_links(context, [other for _, other in there if not besides(other)])
     wrote = {(kind, target) for target, other in known.items() for kind, source in ours if source == other.source}
     left = {pair for pair in there if besides(pair[1])}
@@ -80,7 +80,7 @@ async def written_relations(
 async def _known_links(context: RunContext, targets: Sequence[str]) -> dict[str, LinkRow]:
     """By target id, also those of assets in the trash."""
     assets = [AssetId(target) for target in targets]
-    gone, there = await context.store.trashed_at(assets), await context.store.links_by_target(assets)
+    gone, there = await context.state.store.trashed_at(assets), await context.state.store.links_by_target(assets)
     return {**{str(key): each.link for key, each in gone.items()}, **{str(key): link for key, link in there.items()}}
 
 
@@ -95,7 +95,7 @@ async def _seen_from_other_end(
 ) -> frozenset[Pair]:
     """Relations of the target asset, beside those that are wanted, that are one of ours seen from its other end."""
     pairs = _pairs(actual).difference(known.wanted or ())
-    others = await context.store.links_by_target([AssetId(other) for _, other in pairs]) if pairs else {}
+    others = await context.state.store.links_by_target([AssetId(other) for _, other in pairs]) if pairs else {}
     return frozenset(_mirrored(pairs, {str(target): other for target, other in others.items()}, link))
 
 

@@ -126,11 +126,11 @@ class AssetUndoer:
         if written.begun and link is not None and (moves := await open_moves(written, self._attempt(written))):
             trashed = living(await held(self.context, AssetId(written.target))) is None
             if trashed and journal_names.REMOVE not in moves:  # it was to be taken out, and still is in the trash
-                await self._settle(undo_of(written, link, self.context.target.capabilities), IN_TRASH, link)
+                await self._settle(undo_of(written, link, self.context.target_end.service.capabilities), IN_TRASH, link)
                 return UndoneAsset("")
             if trashed or journal_names.RESTORE in moves:
                 written = with_move(written, self.listed.run, trashed=trashed)
-        undo = undo_of(written, link, self.context.target.capabilities, meant)
+        undo = undo_of(written, link, self.context.target_end.service.capabilities, meant)
         if written.created:
             return await self._uncreate(undo, link, meant) if undo.trash else UndoneAsset(KEPT, undo.obstacles)
         if link is None:
@@ -141,7 +141,7 @@ class AssetUndoer:
     async def planned(self, written: WrittenAsset) -> Undo:
         """What would undo it, by the state alone."""
         link, meant = await self.link_of(written), await self._intents(written)
-        undo = undo_of(written, link, self.context.target.capabilities, meant)
+        undo = undo_of(written, link, self.context.target_end.service.capabilities, meant)
         return undo if link is None else self._closed(undo, link, meant, {})
 
     def _closed(
@@ -156,14 +156,14 @@ class AssetUndoer:
         as it is at the target, if that is known."""
         if undo.then is None or not self._widens(undo, meant, actual):
             return undo
-        if self.context.policy.exposure.accepts(ExposureRule.RETURNED, Purpose.ROLLBACK):
+        if self.context.task.policy.exposure.accepts(ExposureRule.RETURNED, Purpose.ROLLBACK):
             return replace(undo, shows=True)
         closed = {**keep, **dict.fromkeys(VISIBLE, WIDENS)}
-        return unshown(undo_of(undo.written, link, self.context.target.capabilities, meant, closed))
+        return unshown(undo_of(undo.written, link, self.context.target_end.service.capabilities, meant, closed))
 
     async def link_of(self, written: WrittenAsset) -> LinkRow | None:
         """The link of the asset, or what was kept of it when it went to the trash."""
-        store, source = self.context.store, written.source
+        store, source = self.context.state.store, written.source
         link = (await store.links([source])).get(AssetId(source))
         if link is None:
             removed = (await store.trashed([source])).get(AssetId(source))
@@ -172,16 +172,18 @@ class AssetUndoer:
 
     async def _intents(self, written: WrittenAsset) -> Sequence[Json]:
         """Drafts that an attempt which did not complete the asset may have written."""
-        if not await self.context.store.begun_assets([written.source]):
+        if not await self.context.state.store.begun_assets([written.source]):
             return ()
         return await recorded_intents(self._attempt(written))
 
     def _attempt(self, written: WrittenAsset) -> StoredJournal:
         """The journal of the attempt that did not complete the asset."""
-        return self.context.store.journal(Work(0, AssetId(written.source), "", begun=True), self.context.run.id)
+        return self.context.state.store.journal(
+            Work(0, AssetId(written.source), "", begun=True), self.context.state.run.id
+        )
 
     def _journal(self, written: WrittenAsset) -> Journal:
-        return self.context.store.undo_journal(self.listed.run, written.target, written.source)
+        return self.context.state.store.undo_journal(self.listed.run, written.target, written.source)
 
     # -- created by the run ---------------------------------------------------------------------------------------
 
@@ -199,7 +201,7 @@ class AssetUndoer:
         return UndoneAsset(TRASHED if actual is not None else GONE, undo.obstacles)
 
     async def _begun(self, written: WrittenAsset, operation: str = journal_names.CREATE) -> bool:
-        journal = self.context.store.undo_journal(self.listed.run, written.target, written.source)
+        journal = self.context.state.store.undo_journal(self.listed.run, written.target, written.source)
         return await journal.is_begun(journal_names.undo(operation))
 
     async def _living(self, written: WrittenAsset) -> Asset | None:
@@ -216,10 +218,10 @@ class AssetUndoer:
     # -- changed by the run ---------------------------------------------------------------------------------------
 
     async def _return(self, undo: Undo, link: LinkRow, meant: Sequence[Json]) -> UndoneAsset:
-        written, able = undo.written, self.context.target.capabilities
+        written, able = undo.written, self.context.target_end.service.capabilities
         if undo.restore and not await self._restored(undo, link):
             return UndoneAsset(KEPT, (PURGED,))
-        if undo.restore and self.context.dry and await self._is_trashed(written):
+        if undo.restore and self.context.task.dry and await self._is_trashed(written):
             return await self._foretold(undo, link, meant)
         actual = await self._living(written)
         if actual is None:
@@ -244,7 +246,7 @@ class AssetUndoer:
     ) -> tuple[Undo, dict[str, Obstacle]]:
         """What undoes the writes without what others changed since, and what stays for that. besides: paths that an
         attempt of this rollback changed itself."""
-        able = self.context.target.capabilities
+        able = self.context.target_end.service.capabilities
         found = await self._comparison(undo, link, actual, meant)
         keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
         undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep, actual)
@@ -257,7 +259,7 @@ class AssetUndoer:
     async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:
         """Write what is left once an older version is current again; the current file then, if one was made it."""
         await note_fact(self._journal(undo.written), RETURNING, True)
-        now = await self.context.target.fetch(AssetId(undo.written.target)) if undo.versions else None
+        now = await self.context.target_end.service.fetch(AssetId(undo.written.target)) if undo.versions else None
         patch = undo.patch if now is None else self._with_values(undo.patch, actual, now)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
@@ -281,7 +283,7 @@ class AssetUndoer:
 
     def _absent(self, undo: Undo) -> tuple[Obstacle, ...]:
         """Why nothing is written to a missing asset."""
-        if undo.restore and self.context.dry:
+        if undo.restore and self.context.task.dry:
             return (PURGED,)
         removed = any(row.kind is WriteKind.REMOVE for row in undo.written.rows)
         return undo.obstacles if removed else (LOST,)
@@ -289,7 +291,7 @@ class AssetUndoer:
     async def _is_trashed(self, written: WrittenAsset) -> bool:
         """Whether it still is in the trash: a dry run took nothing out of it."""
         try:
-            return await self.context.target.is_trashed(AssetId(written.target))
+            return await self.context.target_end.service.is_trashed(AssetId(written.target))
         except NotFound:
             return False
 
@@ -312,7 +314,7 @@ class AssetUndoer:
         """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
         somebody changed them. Of a set only the members that the run changed return, so that those of others stay and
         keep nothing from being undone."""
-        most = self.context.target_schema.container_most
+        most = self.context.target_end.schema.container_most
         return {
             path: Obstacle(path, BESIDE, stays=True) if _is_set(path, most) else Obstacle(path, CHANGED)
             for path in found.foreign
@@ -328,7 +330,9 @@ class AssetUndoer:
         if actual is None:
             return False
         wrote = draft_from_json(undo.now)
-        seen = with_everybody(context, context.counterparts.as_known(actual, context.target_schema), wrote, then)
+        seen = with_everybody(
+            context, context.target_end.counterparts.as_known(actual, context.target_end.schema), wrote, then
+        )
         closed = wrote.closed and not seen_though_closed(context, wrote, seen)
         now = shown(context, replace(wrote, closed=closed), seen, (*states, undo.then))
         return shows_more(context, now.after(NOTHING), now.after(undo.patch))
@@ -366,13 +370,13 @@ class AssetUndoer:
 
     def _with_values(self, patch: Patch, held: Asset, now: Asset) -> Patch:
         """The patch, and values of mapped fields, tags and other parts that the older version replaced."""
-        keys = scope_of(self.context.crosswalk).fields
+        keys = scope_of(self.context.mapping.crosswalk).fields
         differ = {key for key in keys if now.fields.get(key) != held.fields.get(key)}
         fields = {key: held.fields.get(key) for key in differ}
         lost = [name for name in BROUGHT if getattr(now, name) != getattr(held, name)]
         values = {name: getattr(held, name) for name in lost if getattr(patch, name) is None}
         patch = replace(patch, fields={**fields, **patch.fields}, **values)
-        if not self.context.target.capabilities.writes(Feature.TAGS):
+        if not self.context.target_end.service.capabilities.writes(Feature.TAGS):
             return patch
         return replace(
             patch,
@@ -406,7 +410,7 @@ class AssetUndoer:
         accepted = (ExposureRule.RETURNED.value,) if undo.shows else ()
         attempt = values_alone(meant) if any(not each.stays for each in undo.obstacles) else {}
         done = Undone(written.source, written.target, rows, fate, link, places, again, left, accepted, attempt=attempt)
-        await self.context.store.undone(self.listed.run, done)
+        await self.context.state.store.undone(self.listed.run, done)
 
 
 def _without_versions(undo: Undo, reason: Obstacle) -> Undo:

@@ -107,7 +107,7 @@ class Rollback:
             await wait_for_index(context)
         if self.listed.creates:
             await read_members(context)
-        await context.enter(UNDOING)
+        await context.phases.enter(UNDOING)
         async for page in self._pages():
             await self._undo_page(page)
         await self._incomplete()
@@ -121,7 +121,7 @@ class Rollback:
             self._refuse_stopped()
         self.counts = +self.counts
         self._others()
-        await context.store.keep_open_writes(self.listed.run, self.listed.open_writes())
+        await context.state.store.keep_open_writes(self.listed.run, self.listed.open_writes())
         await abort_orphaned_uploads(context)
 
     async def complete_begun(self) -> None:
@@ -138,7 +138,7 @@ class Rollback:
     @property
     def _journal(self) -> StoredJournal:
         """Of what belongs to no single asset."""
-        return self.context.store.run_journal(f"undo:{self.listed.run}")
+        return self.context.state.store.run_journal(f"undo:{self.listed.run}")
 
     # -- assets ---------------------------------------------------------------------------------------------------
 
@@ -162,9 +162,9 @@ class Rollback:
 
         async def undo(written: WrittenAsset) -> None:
             async with permits:
-                if not self.context.stop.reason:
+                if not self.context.stopping.token.reason:
                     self._count(written, await undoer.undo(written))
-                    self.context.progress.removed += 1
+                    self.context.phases.progress.removed += 1
 
         async with TaskGroup() as group:
             for written in page:
@@ -172,8 +172,8 @@ class Rollback:
         self._refuse_stopped()
 
     def _refuse_stopped(self) -> None:
-        if self.context.stop.reason:
-            raise self.context.stop.error("run the same command again to continue")
+        if self.context.stopping.token.reason:
+            raise self.context.stopping.token.error("run the same command again to continue")
 
     def _count(self, written: WrittenAsset, done: UndoneAsset) -> None:
         if done.fate:
@@ -188,7 +188,7 @@ class Rollback:
 
     async def _unlinked(self) -> AsyncIterator[list[AssetId]]:
         """Assets that the run began to create and that no row of the ledger names: the response was lost."""
-        store, after = self.context.store, ""
+        store, after = self.context.state.store, ""
         while page := await store.unfinished_assets(self.listed.run, after, PAGE):
             after = page[-1].source
             begun = [each.source for each in page if each.of_run]
@@ -214,7 +214,7 @@ class Rollback:
         removed, added = row.changes["relation"]
         end = added or removed
         relation = Relation(end["kind"], AssetId(end["target"]))
-        linked = await self.context.store.links_by_target([AssetId(row.target), relation.target])
+        linked = await self.context.state.store.links_by_target([AssetId(row.target), relation.target])
         return relation, bool(added), {AssetId(row.target), relation.target} <= linked.keys()
 
     async def _survey_relation(self, row: LedgerRow) -> None:
@@ -229,7 +229,7 @@ class Rollback:
 
     def _prevented(self, ends: tuple[str, str], *, added: bool) -> Obstacle | None:
         """Why a relation between these assets stays."""
-        able = self.context.target.capabilities
+        able = self.context.target_end.service.capabilities
         if later := max(self.listed.later(end) for end in ends):
             return later_write(later)
         if any(self.listed.is_kept(end) and self.listed.created(end) for end in ends):
@@ -243,7 +243,7 @@ class Rollback:
         if both and (found := self._prevented((row.target, str(relation.target)), added=added)):
             self.listed.add_obstacles((found,), "", row.target)
             return
-        links = await self.context.store.links_by_target([AssetId(row.target)])
+        links = await self.context.state.store.links_by_target([AssetId(row.target)])
         owner = links.get(AssetId(row.target))
         if owner is not None:
             if row.seq >= UNRECORDED and both and await self._is_there(row, relation) is not added:
@@ -252,11 +252,11 @@ class Rollback:
                 return
             other = journal_names.other_of(row.operation, owner.source, relation.kind)
             again = not self.whole
-            await self.context.store.relation_undone(owner.source, relation.kind, other, added=added, again=again)
+            await self.context.state.store.relation_undone(owner.source, relation.kind, other, added=added, again=again)
             self.counts[RELATED if added else UNRELATED] += both
         self.listed.relation_done(row.seq)
         if row.seq < UNRECORDED:
-            await self.context.store.undone(self.listed.run, Undone("", "", (row.seq,)))
+            await self.context.state.store.undone(self.listed.run, Undone("", "", (row.seq,)))
 
     async def _is_there(self, row: LedgerRow, relation: Relation) -> bool:
         """Whether the target asset has this relation."""
@@ -267,7 +267,7 @@ class Rollback:
 
     async def _turn(self, row: LedgerRow, relation: Relation, *, added: bool, both: bool) -> bool:
         """Write or remove one relation; False if the target refused it. One to an asset that is gone went with it."""
-        target = self.context.target
+        target = self.context.target_end.service
         if (Operation.UNRELATE if added else Operation.RELATE) not in target.capabilities or not (both or added):
             return True
 
@@ -295,7 +295,7 @@ class Rollback:
     @property
     def _members_at_once(self) -> int:
         """Full batches of the target, about as many as a page."""
-        most = max(1, self.context.target.limits.member_batch)
+        most = max(1, self.context.target_end.service.limits.member_batch)
         return most * max(1, PAGE // most)
 
     async def _movable(self, members: WrittenMembers) -> tuple[list[str], list[str]]:
@@ -303,7 +303,7 @@ class Rollback:
         stays."""
         moved, gone = [], []
         every = [*members.added, *members.removed]
-        linked = await self.context.store.links_by_target([AssetId(each) for each in every])
+        linked = await self.context.state.store.links_by_target([AssetId(each) for each in every])
         for target in every:
             if later := self.listed.later(target):
                 self.listed.add_obstacles((replace(later_write(later), what="memberships"),), "", target)
@@ -318,9 +318,9 @@ class Rollback:
     async def _members(self, members: WrittenMembers) -> None:
         """Undo what was changed in one container, in full batches."""
         moved, gone = await self._movable(members)
-        known = await self.context.store.container_of(members.container)
+        known = await self.context.state.store.container_of(members.container)
         container = known[0] if known else Placement("", (), members.container)
-        added, most = frozenset(members.added), max(1, self.context.target.limits.member_batch)
+        added, most = frozenset(members.added), max(1, self.context.target_end.service.limits.member_batch)
         refused: set[str] = set()
         for first in range(0, len(moved), most):
             batch = moved[first : first + most]
@@ -332,7 +332,7 @@ class Rollback:
             row for row in self.listed.members_done(members.container, {*moved, *gone} - refused) if row < UNRECORDED
         ]
         if rows:
-            await self.context.store.undone(self.listed.run, Undone("", members.container, rows))
+            await self.context.state.store.undone(self.listed.run, Undone("", members.container, rows))
 
     async def _place(self, container: Placement, add: list[AssetId], remove: list[AssetId]) -> set[str]:
         """Change the members of a container; those that the target refused."""

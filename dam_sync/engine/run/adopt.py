@@ -120,11 +120,17 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     The target of the run must be a dry one. If the state is lost, nobody knows when a run wrote last: what the index of
     the target does not show yet would be sent again."""
     await wait_for_any_index(context)
-    context.progress.phase, context.phases.moving = "reading the target", MATCHING
+    context.phases.progress.phase, context.phases.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
-    terms = TargetTerms(context.target, context.store.run_journal(TERMS), tuple(context.crosswalk.vocabularies))
-    containers = TargetContainers(context.target, context.store.run_journal(CONTAINERS), context.target_schema.naming)
+    terms = TargetTerms(
+        context.target_end.service,
+        context.state.store.run_journal(TERMS),
+        tuple(context.mapping.crosswalk.vocabularies),
+    )
+    containers = TargetContainers(
+        context.target_end.service, context.state.store.run_journal(CONTAINERS), context.target_end.schema.naming
+    )
     worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()
@@ -143,7 +149,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
         ambiguous=len(undecided - held),
         held=len(undecided & held),
         unmatched=dict(worker.unmatched.most_common()),
-        linked_before=worker.linked_before + context.progress.unchanged,
+        linked_before=worker.linked_before + context.phases.progress.unchanged,
         linked_targets=candidates.linked(),
         unclaimed=candidates.unclaimed_count(),
         unclaimed_examples=tuple(candidates.unclaimed()),
@@ -153,24 +159,26 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
 async def _undecided(context: RunContext, candidates: Candidates, decisions: Decisions) -> set[str]:
     """Source assets without a link that match assets of the target, and that nobody decided about."""
     found = {match.source for match in candidates.matches(certain=False)} | decisions.left
-    return found - decisions.skipped - (await context.store.links(sorted(decisions.left))).keys()
+    return found - decisions.skipped - (await context.state.store.links(sorted(decisions.left))).keys()
 
 
 async def _record_relations(context: RunContext, candidates: Candidates) -> None:
     """Leave out of the links the relations that are not at the target: both ends are known now."""
     matches, lacking = candidates.matches(certain=True), list[CandidateMatch]()
     while batch := list(islice(matches, AT_ONCE)):
-        links = await context.store.links([match.source for match in batch])
+        links = await context.state.store.links([match.source for match in batch])
         for match in batch:
             link, actual = links.get(AssetId(match.source)), candidates.by_id(match.target)
             if link is None or actual is None or not link.relations or hides(actual, RELATIONS):
                 continue
-            others = await context.store.links([AssetId(other) for _, other in link.relations])
+            others = await context.state.store.links([AssetId(other) for _, other in link.relations])
             there = {(relation.kind, str(relation.target)) for relation in actual.relations}
             targets = {source: other.target for source, other in others.items()}
             held = tuple(pair for pair in link.relations if (pair[0], targets.get(AssetId(pair[1]))) in there)
             if held != link.relations:
-                await context.store.put_link(replace(link, relations=held, source_revision=""), context.run.id)
+                await context.state.store.put_link(
+                    replace(link, relations=held, source_revision=""), context.state.run.id
+                )
                 lacking.append(replace(match, differs=(*match.differs, RELATIONS)))
     for match in lacking:  # once nothing is read any more
         candidates.put(match)
@@ -181,16 +189,16 @@ async def _find_linked(context: RunContext, candidates: Candidates) -> None:
     after = ""
     while page := candidates.unclaimed(after, AT_ONCE):
         after = page[-1]
-        candidates.mark_linked(await context.store.links_by_target(page))
+        candidates.mark_linked(await context.state.store.links_by_target(page))
 
 
 async def _gather(context: RunContext, candidates: Candidates, ways: MatchOptions) -> None:
-    marker, tenant = context.crosswalk.marker, context.source_account.tenant
-    async for asset in everything_in(context.target):
+    marker, tenant = context.mapping.crosswalk.marker, context.source_end.account.tenant
+    async for asset in everything_in(context.target_end.service):
         marked = marker is not None and is_marked(asset, marker, tenant)
         value = plain_text(asset.fields.get(marker)) if marker is not None and marked else ""
         candidates.add(asset, value, plain_text(asset.fields.get(ways.id_field)) if ways.id_field else "")
-        context.progress.listed += 1
+        context.phases.progress.listed += 1
 
 
 class KeepFilenames(FilenameAllocator):
@@ -219,7 +227,7 @@ class MatchingWorker(Worker):
         if item.link is not None:
             self.linked_before += 1
             return Concluded(work, Outcome(action="skipped", cause=SkipReason.LINKED, message="linked before"), asset)
-        if not self.context.crosswalk.selects(asset):
+        if not self.context.mapping.crosswalk.selects(asset):
             return Concluded(work, self._unmatched(SkipReason.NOT_SELECTED), asset)
         matches = self._matches(asset)
         for match in matches:
@@ -272,7 +280,7 @@ class MatchingWorker(Worker):
         """Paths at which the target asset differs from the draft and does not keep what it has. The name of an asset
         without a file is not compared: some services invent one."""
         context, stands = self.context, overlay(draft, link.kept)
-        actual = context.counterparts.as_known(actual, context.target_schema)
+        actual = context.target_end.counterparts.as_known(actual, context.target_end.schema)
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
         found = [one for one in differing(context, placed, open_to) if not one.extra]
@@ -287,7 +295,9 @@ class MatchingWorker(Worker):
         self.uncompared += any(pair.agrees and not pair.compared for pair in files.pairs)
         parts = [pair.part for pair in files.pairs if not pair.agrees] + [part for part, _ in files.missing]
         lacking = [file for part, file in files.missing if part == ATTACHMENTS and file.name not in names]
-        behind = fresh_versions(kept_versions(asset, self.context.target.capabilities, self.context.policy), link)
+        behind = fresh_versions(
+            kept_versions(asset, self.context.target_end.service.capabilities, self.context.task.policy), link
+        )
         link = without_attachments(link, map(version_key, lacking))
         return (replace(link, source_revision="") if lacking or behind else link), parts
 
@@ -313,13 +323,13 @@ class MatchingWorker(Worker):
         return [CandidateMatch(asset.id, found.id, MatchedBy.DECISION, True)] if found is not None else []
 
     def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
-        marker = marker_value(self.context.source_account.tenant, asset.id)
+        marker = marker_value(self.context.source_end.account.tenant, asset.id)
         return self._each(asset, MatchedBy.MARKER, self.candidates.by_marker(marker))
 
     def _by_way_back(self, asset: Asset) -> list[CandidateMatch]:
         for mark in marks_of(asset):
             found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
-            known = mark.origin in origins_of(self.context.target_account)
+            known = mark.origin in origins_of(self.context.target_end.account)
             if found is not None and (known or may_be_copy(asset, found)):
                 return self._each(asset, MatchedBy.WAY_BACK, [found])
         return []
@@ -347,8 +357,8 @@ class MatchingWorker(Worker):
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
         """Matches by the file name that a run would have used at the target."""
-        marker = marker_value(self.context.source_account.tenant, asset.id)
-        beside = names_beside(draft.filename, marker, self.context.target.limits.filename)
+        marker = marker_value(self.context.source_end.account.tenant, asset.id)
+        beside = names_beside(draft.filename, marker, self.context.target_end.service.limits.filename)
         given = next((name for name in beside if name.casefold() == actual.filename.casefold()), draft.filename)
         return replace(draft, filename=given)
 
@@ -362,9 +372,9 @@ class MatchingWorker(Worker):
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         """draft: as it counts as written."""
-        target, policy, meant = self.context.target, self.context.policy, draft_to_json(draft)
+        target, policy, meant = self.context.target_end.service, self.context.task.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.capabilities, policy)
-        relations = fresh_relations(asset, None, self.context.target_schema)
+        relations = fresh_relations(asset, None, self.context.target_end.schema)
         return LinkRow(
             source=asset.id,
             target=actual.id,

@@ -57,7 +57,7 @@ T = TypeVar("T")
 async def execute(context: RunContext, *beside: Coroutine[Any, Any, None]) -> None:
     """Run to the end, and `beside` until then. Raises the error that stopped it; the same call later resumes from
     there."""
-    await under_lease(context.store, context.run.id, context.clock, _phases(context), *beside)
+    await under_lease(context.state.store, context.state.run.id, context.clock, _phases(context), *beside)
 
 
 async def under_lease(
@@ -80,21 +80,27 @@ async def under_lease(
 
 
 async def _phases(context: RunContext) -> None:
-    journal, naming = context.store.run_journal(CONTAINERS), context.target_schema.naming
-    containers = TargetContainers(context.target, journal, naming, shared=context.shared, go_on=context.refuse_hurried)
-    if not context.options.only:
+    journal, naming = context.state.store.run_journal(CONTAINERS), context.target_end.schema.naming
+    containers = TargetContainers(
+        context.target_end.service,
+        journal,
+        naming,
+        shared=context.target_end.shared,
+        go_on=context.stopping.refuse_hurried,
+    )
+    if not context.task.options.only:
         await window_of(context)
-        await watch_probation(context, run=context.run.id)
+        await watch_probation(context, run=context.state.run.id)
     context.task.rotation = await rotation_of(context)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
     await retry_exposed(context)
     await retry_parked(context)
-    if context.reads_target:
+    if context.task.reads_target:
         await wait_for_index(context)
-    await context.enter("reading the target")
-    if context.planned is not None:
-        terms.allowed = containers.allowed = context.planned.require_shared
+    await context.phases.enter("reading the target")
+    if context.task.planned is not None:
+        terms.allowed = containers.allowed = context.task.planned.require_shared
     names = FilenameAllocator(context)
     await names.load()
     await refuse_lost_state(context)
@@ -107,27 +113,27 @@ async def _phases(context: RunContext) -> None:
         await move(context, pipeline)
     finally:  # assets parked before the cause turned out to be systematic
         if worker.missing.tripped:
-            await context.store.unpark([ParkReason.GONE])
+            await context.state.store.unpark([ParkReason.GONE])
         if pipeline.parking.tripped is not None:
-            await context.store.retry_causes([pipeline.parking.tripped])
+            await context.state.store.retry_causes([pipeline.parking.tripped])
     await end_shared(context)
-    if context.wave is not None and (passed := context.passed_deadline) is not None:
-        context.stop.stop(passed.reason, passed.kind)
-    context.refuse_stopped()
-    await context.enter("writing memberships and relations")
+    if context.task.wave is not None and (passed := context.stopping.passed_deadline) is not None:
+        context.stopping.token.stop(passed.reason, passed.kind)
+    context.stopping.refuse_stopped()
+    await context.phases.enter("writing memberships and relations")
     await keep_terms(context, terms)
     await write_memberships(context)
     await write_relations(context)
     await remove_deleted(context, worker)
-    await context.enter("closing")
+    await context.phases.enter("closing")
     await abort_orphaned_uploads(context)
 
 
 async def _announce_interrupted(context: RunContext) -> None:
     """Say what a resumed run looks for: whether creates were made is known once the index cannot be behind any more.
     The wait for it is shown by who waits."""
-    number = await context.store.interrupted_creates() if context.run.resumed else 0
-    lag = context.target.limits.lag.total_seconds()
+    number = await context.state.store.interrupted_creates() if context.state.run.resumed else 0
+    lag = context.target_end.service.limits.lag.total_seconds()
     if not number or not lag:
         return
     until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
@@ -148,29 +154,29 @@ async def _begin_workers(context: RunContext) -> None:
 
 async def end_shared(context: RunContext) -> None:
     """End what several assets share, in every process that writes. Safe to repeat."""
-    await context.target.end_shared()
+    await context.target_end.service.end_shared()
     if context.workers is not None:
         await context.workers.end_shared()
 
 
 async def move(context: RunContext, pipeline: Pipeline) -> None:
     """List, read and write; assets are moved during the listing, unless something needs all of it first."""
-    members_last, planned = await _members_last(context), context.planned
+    members_last, planned = await _members_last(context), context.task.planned
     if members_last or (planned is not None and planned.whole):
         if not members_last:
             await _read_members(context)
-        await context.enter("listing the source")
+        await context.phases.enter("listing the source")
         complete = await _crawl(context)
         if members_last:
             await _read_members(context)
         await _end_listing(context, pipeline.crawled, complete=complete)
         if complete and planned is not None:
             await planned.refuse_changed_listing()
-        await context.enter(context.moving)
+        await context.phases.enter(context.phases.moving)
         await pipeline.run()
     else:
         await _read_members(context)
-        await context.enter(context.moving)
+        await context.phases.enter(context.phases.moving)
         async with TaskGroup() as group:
             group.start(_listed, context, pipeline.crawled)
             group.start(pipeline.run)
@@ -181,14 +187,16 @@ async def _listed(context: RunContext, crawled: asyncio.Event) -> None:
     try:
         await _end_listing(context, crawled, complete=await _crawl(context))
     except StopRequested as error:
-        context.stopping.used_up = context.used_up or error
+        context.stopping.used_up = context.stopping.used_up or error
 
 
 async def _end_listing(context: RunContext, crawled: asyncio.Event, *, complete: bool) -> None:
-    if complete and not context.options.sample:
+    if complete and not context.task.options.sample:
         await read_unlisted(context)
-    if not context.ends:
-        context.progress.total = await context.store.open_work(context.run.id) + context.progress.done
+    if not context.stopping.ends:
+        context.phases.progress.total = (
+            await context.state.store.open_work(context.state.run.id) + context.phases.progress.done
+        )
     crawled.set()
 
 
@@ -196,16 +204,16 @@ async def _crawl(context: RunContext) -> bool:
     """List the source into the store; False if the run is asked to stop. A listing that lacks rows is read again,
     because assets may have been deleted while it was read."""
     complete = True
-    if context.options.only:
+    if context.task.options.only:
         await _record_only(context)
     else:
         try:
             complete = await _crawl_all(context)
         except TruncatedListing as error:
             log.warning("listing.again", message=error.message)
-            await context.store.forget_shards(context.run.id)
+            await context.state.store.forget_shards(context.state.run.id)
             complete = await _crawl_again(context)
-        if complete and not context.options.sample:  # a sample says nothing about what is gone
+        if complete and not context.task.options.sample:  # a sample says nothing about what is gone
             await _refuse_listing(context)
             await find_deletions(context)
     return complete
@@ -213,16 +221,18 @@ async def _crawl(context: RunContext) -> bool:
 
 async def _crawl_all(context: RunContext) -> bool:
     """Every shard to its end; False if the run is asked to stop."""
-    store, run = context.store, context.run
+    store, run = context.state.store, context.state.run
     begins = not await store.shards_complete(run.id)
     if begins:
         await _note_listing(context, whole=False)
         window = await _window(context)
-        await store.set_shards(run.id, [shard async for shard in context.source.shards(window)], complete=True)
+        await store.set_shards(
+            run.id, [shard async for shard in context.source_end.service.shards(window)], complete=True
+        )
     for row in await store.shards(run.id):
         if not row.done:
             await _crawl_shard(context, row.shard, row.cursor)
-        if context.ends:
+        if context.stopping.ends:
             return False
     if begins:
         await _note_listing(context, whole=True)
@@ -231,8 +241,8 @@ async def _crawl_all(context: RunContext) -> bool:
 
 async def _note_listing(context: RunContext, *, whole: bool) -> None:
     """Remember whether this process listed everything: a listing that is resumed proves no deletion."""
-    if context.policy.deletions is not None:
-        await context.store.set_meta(listed_key(context.run.id), whole)
+    if context.task.policy.deletions is not None:
+        await context.state.store.set_meta(listed_key(context.state.run.id), whole)
 
 
 async def _crawl_again(context: RunContext) -> bool:
@@ -241,7 +251,7 @@ async def _crawl_again(context: RunContext) -> bool:
     try:
         return await _crawl_all(context)
     except TruncatedListing:
-        await context.store.forget_shards(context.run.id)
+        await context.state.store.forget_shards(context.state.run.id)
         raise
 
 
@@ -249,59 +259,61 @@ async def _refuse_listing(context: RunContext) -> None:
     """Raises SafetyStop if the listing is not credible, or far too many linked assets are gone."""
     whole = await listed_all(context)
     if whole:
-        tally = await context.store.tally(context.run.id)
+        tally = await context.state.store.tally(context.state.run.id)
         await refuse_incredible_listing(context, tally.get("listed", 0) + tally.get(ELSEWHERE, 0))
     await refuse_mass_removal(context, whole=whole)
 
 
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
-    async for listed in context.source.crawl(shard, cursor):
+    async for listed in context.source_end.service.crawl(shard, cursor):
         context.tallies.listed += len(listed.entries)
         batch = _sampled(context, listed)
         full = (await window_of(context))["full"]
         others = await _of_other_waves(context, batch, full=full)
         skip = frozenset() if full else await _unchanged(context, batch) - others
-        await context.store.record(context.run.id, shard, batch, skip, elsewhere=others)
-        context.progress.listed += len(batch.entries)
-        context.progress.unchanged += len(skip)
-        if context.ends:
+        await context.state.store.record(context.state.run.id, shard, batch, skip, elsewhere=others)
+        context.phases.progress.listed += len(batch.entries)
+        context.phases.progress.unchanged += len(skip)
+        if context.stopping.ends:
             return
 
 
 def _sampled(context: RunContext, batch: Batch) -> Batch:
     """The rows that are in the sample of a plan: chosen by their ids, so that the same share is always the same."""
-    share = context.options.share
+    share = context.task.options.share
     if share >= 1:
         return batch
     return replace(batch, entries=tuple(entry for entry in batch.entries if is_sampled(entry.id, share)))
 
 
 async def _of_other_waves(context: RunContext, batch: Batch, *, full: bool) -> frozenset[AssetId]:
-    if context.wave is None:
+    if context.task.wave is None:
         return frozenset()
-    return await context.wave.elsewhere(context.store, batch.entries, full=full)
+    return await context.task.wave.elsewhere(context.state.store, batch.entries, full=full)
 
 
 async def _record_only(context: RunContext) -> None:
     """List only the named assets, as a shard of their own."""
-    shard, names = Shard("only"), context.options.only
-    assets = await context.source.hinted(sorted(names)) if context.options.hinted else map(AssetId, names)
-    await context.store.set_shards(context.run.id, [shard], complete=True)
-    left = await context.store.leave_due(wanted := sorted(assets))
+    shard, names = Shard("only"), context.task.options.only
+    assets = (
+        await context.source_end.service.hinted(sorted(names)) if context.task.options.hinted else map(AssetId, names)
+    )
+    await context.state.store.set_shards(context.state.run.id, [shard], complete=True)
+    left = await context.state.store.leave_due(wanted := sorted(assets))
     entries = tuple(Entry(asset, Revision("")) for asset in wanted if asset not in left)
-    await context.store.record(context.run.id, shard, Batch(entries, None), ())
+    await context.state.store.record(context.state.run.id, shard, Batch(entries, None), ())
 
 
 async def refuse_unknown(context: RunContext) -> None:
     """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
-    if context.options.hinted:
+    if context.task.options.hinted:
         return
-    if context.wave is not None:
-        await context.wave.refuse_others(context.store, context.options.only)
-    links = await context.store.links([AssetId(name) for name in context.options.only])
-    for name in sorted(context.options.only - links.keys()):
+    if context.task.wave is not None:
+        await context.task.wave.refuse_others(context.state.store, context.task.options.only)
+    links = await context.state.store.links([AssetId(name) for name in context.task.options.only])
+    for name in sorted(context.task.options.only - links.keys()):
         try:
-            await context.source.fetch(AssetId(name))
+            await context.source_end.service.fetch(AssetId(name))
         except NotFound as error:
             raise ConfigError(f"the source has no asset {name}", hint="check the id after --only") from error
 
@@ -309,15 +321,15 @@ async def refuse_unknown(context: RunContext) -> None:
 async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
     """Rows that a run which is not full skips: linked, at the revision that was written. A rotation skips those that it
     does not compare."""
-    written = await context.store.revisions([entry.id for entry in batch.entries])
+    written = await context.state.store.revisions([entry.id for entry in batch.entries])
     same = frozenset(
         entry.id
         for entry in batch.entries
         if not entry.deleted and entry.revision and written.get(entry.id) == entry.revision
     )
-    rotation = context.rotation
-    if context.wave is not None:  # what was moved before there were waves is still to be sorted
-        same = await context.wave.own_of(context.store, sorted(same))
+    rotation = context.task.rotation
+    if context.task.wave is not None:  # what was moved before there were waves is still to be sorted
+        same = await context.task.wave.own_of(context.state.store, sorted(same))
     due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
     context.tallies.read_again[ROTATION] += len(due)
     return same - due
@@ -333,34 +345,34 @@ async def window_of(context: RunContext) -> Json:
     """Since when changes are listed (`since`), whether every asset is read (`full`), and whether the target is
     repaired (`repair`): decided once per run, safe to repeat. A run that becomes a full one, or a repair, only now
     starts over: what it did before is read again. An interrupted repair is resumed as one."""
-    repair, key = context.repair, window_key(context.run.id)
-    full, known = context.options.full or repair, await context.store.get_meta(key)
+    repair, key = context.task.repair, window_key(context.state.run.id)
+    full, known = context.task.options.full or repair, await context.state.store.get_meta(key)
     if known is None:
         known = {
-            "since": None if full else await context.store.get_meta(context.note_key(WATERMARK)),
+            "since": None if full else await context.state.store.get_meta(context.task.note_key(WATERMARK)),
             "full": full,
             "repair": repair,
         }
         known = await with_rotation(context, known)
-        await context.store.set_meta(key, known)
+        await context.state.store.set_meta(key, known)
     elif (full and not known.get("full")) or (repair and not known.get("repair")):
-        await context.store.restart_listing(context.run.id)
+        await context.state.store.restart_listing(context.state.run.id)
         known = {"since": None, "full": True, "repair": repair}
-        await context.store.set_meta(key, known)
+        await context.state.store.set_meta(key, known)
     context.task.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 
 async def list_everything(context: RunContext) -> None:
     """Make a run that has not started listing list the whole source; linked and unchanged assets are skipped."""
-    await context.store.set_meta(window_key(context.run.id), {"since": None, "full": False})
+    await context.state.store.set_meta(window_key(context.state.run.id), {"since": None, "full": False})
 
 
 async def _members_last(context: RunContext) -> bool:
     """Whether memberships are read last: the whole library is listed, and the source's listing makes them cheaper."""
-    options = context.options
-    bounded = bool(options.only) or options.limit is not None or context.deadline is not None
-    if bounded or not context.source.limits.members_after_crawl:
+    options = context.task.options
+    bounded = bool(options.only) or options.limit is not None or context.stopping.deadline is not None
+    if bounded or not context.source_end.service.limits.members_after_crawl:
         return False
     return (await _window(context)).since is None
 
@@ -368,32 +380,37 @@ async def _members_last(context: RunContext) -> bool:
 async def _read_members(context: RunContext) -> None:
     """Read the memberships of the source, and those of the target if it is to be compared. Assets named by
     webhooks keep those that the last run listed. Raises SafetyStop if most are gone."""
-    if context.options.hinted:
+    if context.task.options.hinted:
         return
-    sides = [(context.source, ""), *([(context.target, TARGET)] if context.reads_target else [])]
-    await context.store.begin_members(context.run.id)
+    sides = [
+        (context.source_end.service, ""),
+        *([(context.target_end.service, TARGET)] if context.task.reads_target else []),
+    ]
+    await context.state.store.begin_members(context.state.run.id)
     unread: list[str] = []
     for service, prefix in sides:
         if Operation.MEMBERS in service.capabilities:
-            unread += await keep_members(context.store, service.members(), prefix)
-    await context.store.end_members()
-    await context.store.set_meta(UNREAD_CONTAINERS, unread)
+            unread += await keep_members(context.state.store, service.members(), prefix)
+    await context.state.store.end_members()
+    await context.state.store.set_meta(UNREAD_CONTAINERS, unread)
     await refuse_lost_memberships(context)
 
 
 async def close_run(context: RunContext, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
-    account, run = context.source_account, context.run
-    if not context.options.only:
-        watermark: datetime = run.started_at + account.clock_skew - context.source.limits.lag - timedelta(seconds=1)
-        await context.store.set_meta(context.note_key(WATERMARK), instant_text(watermark))
+    account, run = context.source_end.account, context.state.run
+    if not context.task.options.only:
+        watermark: datetime = (
+            run.started_at + account.clock_skew - context.source_end.service.limits.lag - timedelta(seconds=1)
+        )
+        await context.state.store.set_meta(context.task.note_key(WATERMARK), instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))
-        await context.store.keep_members(without=TARGET)
+        await context.state.store.keep_members(without=TARGET)
         await advance(context)
         await forget_reported(context)
-        if context.wave is not None:
-            await context.wave.note_run(context.store, context.run.id)
-    await context.store.finish(run.id, outcome)
+        if context.task.wave is not None:
+            await context.task.wave.note_run(context.state.store, context.state.run.id)
+    await context.state.store.finish(run.id, outcome)
 
 
 async def _awaited(call: Coroutine[Any, Any, None]) -> None:

@@ -34,7 +34,9 @@ class Fitness:
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a context. link: by the present keys of its files."""
     known = None if link is None else with_present_names(context, link)
-    return Fitness(context.target_schema, context.policy, context.source.capabilities).unfit(asset, draft, known)
+    return Fitness(context.target_end.schema, context.task.policy, context.source_end.service.capabilities).unfit(
+        asset, draft, known
+    )
 
 
 def _unfit(target: Fitness, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:

@@ -36,7 +36,7 @@ NOWHERE: frozenset[Placement] = frozenset()
 def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
     """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
     more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
-    schema, open_to = context.target_schema, with_everybody(context, actual, draft)
+    schema, open_to = context.target_end.schema, with_everybody(context, actual, draft)
     found = differing(context, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
@@ -54,10 +54,10 @@ def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Ass
 def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
     """By kind, where the containers differ. Of a target whose assets do not carry all memberships, the original counts
     as in each container of the draft that exists."""
-    if Operation.MEMBERS in context.target.capabilities:
+    if Operation.MEMBERS in context.target_end.service.capabilities:
         made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
         there = replace(there, placements=there.placements | made)
-    facts, scope = facts_of(context, members=Members.ALL), scope_of(context.crosswalk)
+    facts, scope = facts_of(context, members=Members.ALL), scope_of(context.mapping.crosswalk)
     for path, part in compare(NOTHING_EXPECTED, there, facts, scope, draft).parts.items():
         if path.startswith(PLACEMENTS) and not part.same:
             held = (place for place in there.placements if place.kind == path.removeprefix(PLACEMENTS))
@@ -113,7 +113,7 @@ def as_adopted(context: RunContext, drafted: Drafted, link: LinkRow | None) -> t
     that the original keeps, and containers, are not created for it as long as the source has them."""
     if link is None or not link.kept:
         return drafted, NOWHERE
-    before = context.counterparts.present(link.draft, context.target_schema)
+    before = context.target_end.counterparts.present(link.draft, context.target_end.schema)
     held = containers_not_made(draft_from_json(before), drafted.draft)
     unmade_fields = {key for key, _ in drafted.unmade} & {path.removeprefix(FIELDS) for path in link.kept}
     if not (held or unmade_fields):

@@ -57,15 +57,15 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         self.parking = ParkingMonitor(self.context)
-        self.budget = RunBudget(self.context.options.max_calls, self.context.progress)
+        self.budget = RunBudget(self.context.task.options.max_calls, self.context.phases.progress)
 
     async def run(self) -> None:
         """Return when every item is complete; raise the first error that stops the run."""
         context = self.context
         self.budget.begin()
-        reading: Reading = asyncio.Queue(context.readers + self._ahead)
+        reading: Reading = asyncio.Queue(context.source_end.readers + self._ahead)
         ready: Ready = asyncio.Queue(context.writers * 2)
-        gate = asyncio.Semaphore(context.readers)
+        gate = asyncio.Semaphore(context.source_end.readers)
         async with TaskGroup() as group:
             keepers = [group.start(each) for each in (self._keep_leases, self._end_in_time)]
             async with TaskGroup() as belt:
@@ -76,27 +76,27 @@ class Pipeline:
             self._note_idle(idle=False)
             for keeper in keepers:
                 keeper.cancel()
-        if context.used_up is not None:
-            raise context.used_up
+        if context.stopping.used_up is not None:
+            raise context.stopping.used_up
 
     async def _end_in_time(self) -> None:
         """Stop the run when its time is up, also if every writer waits for something."""
         context = self.context
-        if (deadline := context.deadline) is not None:
+        if (deadline := context.stopping.deadline) is not None:
             await context.clock.sleep(max(0.0, deadline.at - context.clock.monotonic()))
-            context.stop.stop(deadline.reason, deadline.kind, hurry=True)
+            context.stopping.token.stop(deadline.reason, deadline.kind, hurry=True)
 
     async def _keep_leases(self) -> None:
         """Renew leases, because a large file may take longer than one."""
         while True:
             await self.context.clock.sleep(LEASE.total_seconds() / 4)
-            await self.context.store.extend(list(self.in_hand.values()), LEASE)
+            await self.context.state.store.extend(list(self.in_hand.values()), LEASE)
 
     async def _claim(self, reading: Reading, gate: asyncio.Semaphore, group: TaskGroup) -> None:
         context, pause = self.context, POLL_SECONDS / 2
         while not self._enough():
             crawled = self.crawled.is_set()
-            works = await context.store.claim(context.run.id, self._room(), LEASE, self.in_hand)
+            works = await context.state.store.claim(context.state.run.id, self._room(), LEASE, self.in_hand)
             self.claimed += len(works)
             self._note_idle(idle=not works and not self.in_hand)
             await self.worker.read_ahead(works)
@@ -104,7 +104,7 @@ class Pipeline:
                 self.in_hand[work.asset] = work
                 await reading.put((work, group.start(self._read, work, gate)))
             if not works:
-                if crawled and await context.store.open_work(context.run.id) == 0:
+                if crawled and await context.state.store.open_work(context.state.run.id) == 0:
                     break
                 pause = await self._pause(min(2 * pause, MOST_POLL_SECONDS) if crawled else POLL_SECONDS)
             else:
@@ -139,17 +139,17 @@ class Pipeline:
 
     def _room(self) -> int:
         room = self.budget.room(self._ahead, len(self.in_hand))
-        most = self.context.options.limit
+        most = self.context.task.options.limit
         return room if most is None else min(room, most - self.claimed)
 
     def _enough(self) -> bool:
         """Whether to start nothing new; stops the run at a limit."""
-        context, limit = self.context, self.context.options.limit
+        context, limit = self.context, self.context.task.options.limit
         if limit is not None and self.claimed >= limit:
-            context.stop.stop(f"stopped after {counted(self.claimed, 'asset')} (--limit)", StopKind.ASSETS)
-        if (passed := context.passed_deadline) is not None:
-            context.stop.stop(passed.reason, passed.kind, hurry=True)
-        return context.ends
+            context.stopping.token.stop(f"stopped after {counted(self.claimed, 'asset')} (--limit)", StopKind.ASSETS)
+        if (passed := context.stopping.passed_deadline) is not None:
+            context.stopping.token.stop(passed.reason, passed.kind, hurry=True)
+        return context.stopping.ends
 
     async def _read(self, work: Work, gate: asyncio.Semaphore) -> ReadAsset | Concluded | None:
         async with gate, self.held.reading():
@@ -163,7 +163,7 @@ class Pipeline:
             read = await task
             if read is None:
                 continue
-            if self.context.hurries:
+            if self.context.stopping.hurries:
                 await self._release(work)
                 continue
             drafted: DraftedAsset | Concluded | Failed | None
@@ -177,7 +177,7 @@ class Pipeline:
 
     async def _write(self, ready: Ready) -> None:
         while (item := await ready.get()) is not None:
-            if self.context.hurries:
+            if self.context.stopping.hurries:
                 await self._release(item.work)
                 continue
             written: Written | Concluded | Failed | None = await self.worker.write(item)
@@ -191,7 +191,7 @@ class Pipeline:
     async def _release(self, work: Work) -> None:
         """Release an item that this run will not start."""
         self._drop(work)
-        await self.context.store.release([work])
+        await self.context.state.store.release([work])
         self.moved.set()
 
     def _let_go(self, work: Work) -> None:
@@ -205,9 +205,9 @@ class Pipeline:
 
     async def _complete(self, work: Work, outcome: Outcome) -> None:
         outcome = with_limit(work, outcome)
-        if self.context.wave is not None:
-            outcome = self.context.wave.stamped(work, outcome)
-        await self.context.store.complete(work, outcome)
+        if self.context.task.wave is not None:
+            outcome = self.context.task.wave.stamped(work, outcome)
+        await self.context.state.store.complete(work, outcome)
         _count(self.context, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())
 
@@ -226,7 +226,7 @@ class Pipeline:
         match react(error, work, failures=self.failures, writing=writing):
             case StopRun() if isinstance(error, StopRequested):
                 # other calls are under way: once they got their responses, none is in doubt
-                self.context.stopping.used_up = self.context.used_up or error
+                self.context.stopping.used_up = self.context.stopping.used_up or error
                 await self._release(work)
                 return None
             case StopRun():
@@ -253,13 +253,13 @@ class Pipeline:
 
     async def _put_back(self, work: Work, after_s: float) -> None:
         self._drop(work)
-        await self.context.store.retry(work, after_s)
+        await self.context.state.store.retry(work, after_s)
         self.due.append(self.context.clock.monotonic() + after_s)
         self.moved.set()
 
 
 def _count(context: RunContext, outcome: Outcome) -> None:
-    progress = context.progress
+    progress = context.phases.progress
     match outcome.action:
         case "created":
             progress.created += 1

@@ -52,19 +52,19 @@ class LinkReader:
     async def read(self) -> None:
         """Every moved asset, then those that were listed and not moved. Raises what stops a run; safe to repeat."""
         context, after = self.context, ""
-        context.progress.begin(COLLECTING)
-        while page := await context.store.iter_links(after, PAGE):
+        context.phases.progress.begin(COLLECTING)
+        while page := await context.state.store.iter_links(after, PAGE):
             after = page[-1].source
             await self._read_page(
                 [Moved(AssetId(link.source), AssetId(link.target), closed=_closed(link)) for link in page]
             )
         after = ""
-        while rest := await context.store.unlinked(after, PAGE):
+        while rest := await context.state.store.unlinked(after, PAGE):
             after = rest[-1][0]
             await self._read_page([Moved(asset, AssetId(""), _why(action, cause)) for asset, action, cause in rest])
 
     async def _read_page(self, page: Sequence[Moved]) -> None:
-        permits = asyncio.Semaphore(self.context.readers)
+        permits = asyncio.Semaphore(self.context.source_end.readers)
 
         async def read(moved: Moved) -> list[Redirect]:
             async with permits:
@@ -74,19 +74,19 @@ class LinkReader:
             tasks = [group.start(read, each) for each in page]
         for task in tasks:
             self.found.add(task.result())
-        self.context.progress.listed += len(page)
-        if self.context.stop.reason:
-            raise self.context.stop.error("run the same command again")
+        self.context.phases.progress.listed += len(page)
+        if self.context.stopping.token.reason:
+            raise self.context.stopping.token.error("run the same command again")
 
     async def _of(self, moved: Moved) -> list[Redirect]:
-        old = await _published(self.context.source, moved.source)
+        old = await _published(self.context.source_end.service, moved.source)
         if old is None or not old.links:
             return []  # an asset that nobody could link to
         new, reason = None, moved.reason
-        if not reason and Operation.PUBLIC_LINKS not in self.context.target.capabilities:
-            reason = f"{NONE}{_without_links(self.context.target)}"
+        if not reason and Operation.PUBLIC_LINKS not in self.context.target_end.service.capabilities:
+            reason = f"{NONE}{_without_links(self.context.target_end.service)}"
         elif not reason:
-            new = await _published(self.context.target, moved.target)
+            new = await _published(self.context.target_end.service, moved.target)
             reason = GONE if new is None else UNPUBLISHED
         widened = () if new is None else self._widened(old.asset, new.asset, closed=moved.closed)
         links = {} if new is None else new.links
@@ -96,7 +96,7 @@ class LinkReader:
     def _widened(self, source: Asset, target: Asset, *, closed: bool) -> tuple[LinkWidening, ...]:
         """The rules by which a new link that opens without a login lets in more people than see the asset, here or
         there, as both are now. closed: whether the job keeps the asset hidden at the target, whatever is seen of it."""
-        service, now = self.context.target, self.context.time.earliest()
+        service, now = self.context.target_end.service, self.context.target_end.time.earliest()
         until = target.rights.expires_at if service.capabilities.links.dates else None
         found = [
             LinkWidening(one.rule, side)
@@ -122,8 +122,8 @@ def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
     """Leave out each redirect by which more people could open an asset than before, by any rule that the job does not
     accept, and note by which rules the others were let through. Judged by the responses of the links where they were
     asked, else by what the services say of theirs."""
-    source, target = context.source.capabilities.links, context.target.capabilities.links
-    waivers = context.policy.exposure
+    source, target = context.source_end.service.capabilities.links, context.target_end.service.capabilities.links
+    waivers = context.task.policy.exposure
     accepted = {rule for rule in ExposureRule if waivers.accepts(rule, Purpose.PUBLISH)}
     after = ""
     while page := found.page(after, PAGE):

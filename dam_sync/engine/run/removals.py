@@ -42,12 +42,12 @@ SCOPE_HINT = "check the rights of the credential at the source, then run again; 
 async def find_deletions(context: RunContext) -> None:
     """Called after a listing: keep what it proves about deleted assets. Raises SafetyStop, before anything is removed,
     if more are due than one run may remove; the listing is then discarded. Safe to repeat."""
-    policy, store = context.policy.deletions, context.store
+    policy, store = context.task.policy.deletions, context.state.store
     if policy is None:
         await store.forget_deletions()
         return
-    time = context.time
-    listing = Listing(context.run.id, time.latest(), await _is_complete(context), _scope(context))
+    time = context.target_end.time
+    listing = Listing(context.state.run.id, time.latest(), await _is_complete(context), _scope(context))
     after = ""
     while page := await store.sightings(after, PAGE, listing.run if listing.complete else None):
         after = page[-1].source
@@ -62,7 +62,7 @@ async def find_deletions(context: RunContext) -> None:
 async def remove_deleted(context: RunContext, worker: Worker) -> None:
     """Remove what was due when `find_deletions` counted it, and is confirmed. Raises SafetyStop if the source does not
     return assets that exist, and what stops a run; safe to repeat."""
-    policy, counted = context.policy.deletions, context.due_by
+    policy, counted = context.task.policy.deletions, context.due_by
     if policy is None or counted is None or not _removes(context) or not await _is_any_due(context, policy, counted):
         return
     confirmation = await Confirmation.of(context)
@@ -70,17 +70,19 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
         return  # nothing shows that the credential still sees the library
     pending = set[AssetId]()  # at the target
     async for due in _due(context, policy, counted):
-        await context.enter("confirming deletions")
+        await context.phases.enter("confirming deletions")
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
-    lag = context.source.limits.lag.total_seconds()
-    await sleep_looking(context.clock, lag, context.refuse_stopped, "its search index to show what is gone", "source")
+    lag = context.source_end.service.limits.lag.total_seconds()
+    await sleep_looking(
+        context.clock, lag, context.stopping.refuse_stopped, "its search index to show what is gone", "source"
+    )
     await read_members(context, pending)
     async for due in _due(context, policy, counted):
         gone = await confirmation.confirmed(due)
         await _remove(context, worker, [AssetId(each.source) for each in gone])
-        context.refuse_stopped()
+        context.stopping.refuse_stopped()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +97,24 @@ class Confirmation:
     @classmethod
     async def of(cls, context: RunContext) -> Confirmation:
         """With control assets that are spread over the library."""
-        return cls(context, await context.store.sample_existing(CONTROL), await _is_complete(context))
+        return cls(context, await context.state.store.sample_existing(CONTROL), await _is_complete(context))
 
     async def confirmed(self, due: Sequence[Deletion]) -> list[Deletion]:
         """Those that are gone; the others are forgotten. Raises SafetyStop."""
         context = self.context
-        gone = await context.source.missing([AssetId(each.source) for each in due], context.clock.now())
+        gone = await context.source_end.service.missing([AssetId(each.source) for each in due], context.clock.now())
         await self._prove_scope()
         there = [each.source for each in due if each.source not in gone]
         if there:
             log.info("deletion.exists", assets=there[:PAGE])
-            await context.store.keep_existing(there)
+            await context.state.store.keep_existing(there)
         return [each for each in due if each.source in gone]
 
     async def _prove_scope(self) -> None:
         """Raises SafetyStop unless the credential is that of the listing, and still sees the library."""
-        context, known = self.context, self.context.source_account
-        account = await context.source.probe()
-        lost = await context.source.missing(self.control, context.clock.now())
+        context, known = self.context, self.context.source_end.account
+        account = await context.source_end.service.probe()
+        lost = await context.source_end.service.missing(self.control, context.clock.now())
         if (account.tenant, account.user) != (known.tenant, known.user):
             raise await _stop(context, "the source is another tenant or another user than at the start of this run")
         if len(lost) > (0 if self.strict else len(self.control) // 2):
@@ -121,9 +123,9 @@ class Confirmation:
 
 
 async def _refuse_too_many(context: RunContext, policy: DeletionPolicy, now: datetime) -> None:
-    removed = (await context.store.tally(context.run.id)).get(REMOVED, 0)
+    removed = (await context.state.store.tally(context.state.run.id)).get(REMOVED, 0)
     due = sum([len(page) async for page in _due(context, policy, now)])
-    linked = await context.store.link_count() + removed
+    linked = await context.state.store.link_count() + removed
     if due and not policy.allows(removed + due, linked):
         found = f"{removed + due:,} of {counted(linked, 'asset')} would be removed from the target"
         raise await _stop(context, f"{found}, more than `max_deletes: {policy.limit}` allows in one run", LIMIT_HINT)
@@ -132,20 +134,20 @@ async def _refuse_too_many(context: RunContext, policy: DeletionPolicy, now: dat
 async def _stop(context: RunContext, message: str, hint: str = SCOPE_HINT) -> SafetyStop:
     """The error, once the listing is discarded. What a listing of everything saw may be gone by now."""
     if await _is_complete(context):
-        await context.store.discard_listing(context.run.id)
+        await context.state.store.discard_listing(context.state.run.id)
     else:
-        await context.store.forget_shards(context.run.id)
+        await context.state.store.forget_shards(context.state.run.id)
     return SafetyStop(message, hint=hint)
 
 
 async def _due(context: RunContext, policy: DeletionPolicy, now: datetime) -> AsyncIterator[list[Deletion]]:
     """Pages of what is due, without what is parked because it was changed at the target."""
     after = ""
-    while page := await context.store.deletions(after, PAGE, without=ParkReason.CHANGED_AT_TARGET):
+    while page := await context.state.store.deletions(after, PAGE, without=ParkReason.CHANGED_AT_TARGET):
         after = page[-1].source
-        due = [each for each in page if is_due(each, policy, now, context.run.id)]
-        if context.wave is not None:
-            own = await context.wave.own_of(context.store, [AssetId(each.source) for each in due])
+        due = [each for each in page if is_due(each, policy, now, context.state.run.id)]
+        if context.task.wave is not None:
+            own = await context.task.wave.own_of(context.state.store, [AssetId(each.source) for each in due])
             due = [each for each in due if each.source in own]
         if due:
             yield due
@@ -161,9 +163,9 @@ async def _remove(context: RunContext, worker: Worker, gone: Sequence[AssetId]) 
     """Process them like other work, one pipeline for each page."""
     if not gone:
         return
-    await context.enter(context.moving)
+    await context.phases.enter(context.phases.moving)
     worker.confirmed = frozenset(gone)
-    await context.store.queue_removals(context.run.id, gone)
+    await context.state.store.queue_removals(context.state.run.id, gone)
     pipeline = Pipeline(context, worker)
     pipeline.crawled.set()
     pipeline.parking.over = True  # edits of many assets are no reason to stop
@@ -173,18 +175,18 @@ async def _remove(context: RunContext, worker: Worker, gone: Sequence[AssetId]) 
 
 def _removes(context: RunContext) -> bool:
     """Whether this run may remove anything: a run of some assets does not."""
-    options = context.options
-    return Operation.REMOVE in context.target.capabilities and not options.only and options.limit is None
+    options = context.task.options
+    return Operation.REMOVE in context.target_end.service.capabilities and not options.only and options.limit is None
 
 
 async def _is_complete(context: RunContext) -> bool:
     """Whether the listing of this run has every asset, and was read in one go."""
-    if context.options.limit is not None or not await listed_all(context):
+    if context.task.options.limit is not None or not await listed_all(context):
         return False
-    return bool(await context.store.get_meta(listed_key(context.run.id)))
+    return bool(await context.state.store.get_meta(listed_key(context.state.run.id)))
 
 
 def _scope(context: RunContext) -> str:
     """What was listed, and by whom: listings of different scopes are not compared."""
-    account = context.source_account
-    return digest_of([context.source_scope, account.tenant, account.user])
+    account = context.source_end.account
+    return digest_of([context.source_end.scope, account.tenant, account.user])

@@ -20,25 +20,29 @@ PASSED, CHANGED, DECIDED = "passed", "changed", "decided"
 
 async def retry_parked(context: RunContext) -> None:
     """Requeue what this run retries; safe to repeat."""
-    if context.options.only:
+    if context.task.options.only:
         return
-    store, now = context.store, context.crosswalk.digest
+    store, now = context.state.store, context.mapping.crosswalk.digest
     if await store.get_meta(PARKED_BY_MAPPING) != now:
         context.tallies.retried[CHANGED] += await store.retry_causes(MAPPING_CAUSES, operation="mapping")
         await store.set_meta(PARKED_BY_MAPPING, now)
-    rules = context.policy.conflicts
+    rules = context.task.policy.conflicts
     policy = digest_of([rules.default, sorted(rules.parts.items())])
     context.tallies.retried[DECIDED] += await store.retry_decided()
     if await store.get_meta(PARKED_BY_POLICY) != policy:
         context.tallies.retried[DECIDED] += await store.retry_causes({ParkReason.CONFLICT})
         await store.set_meta(PARKED_BY_POLICY, policy)
-    if not context.run.resumed:
+    if not context.state.run.resumed:
         context.tallies.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
 def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
     """What changes without being listed by date; nothing for a run that lists everything."""
-    return () if not since or context.options.only or context.options.full else context.source.limits.undated
+    return (
+        ()
+        if not since or context.task.options.only or context.task.options.full
+        else context.source_end.service.limits.undated
+    )
 
 
 def with_limit(work: Work, outcome: Outcome) -> Outcome:

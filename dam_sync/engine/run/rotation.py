@@ -13,19 +13,19 @@ KEY = "rotation"  # in the window of a run
 
 async def rotation_of(context: RunContext) -> Rotation | None:
     """The part that this run compares, decided with its window; None for a run without one."""
-    window = await context.store.get_meta(window_key(context.run.id)) or {}
+    window = await context.state.store.get_meta(window_key(context.state.run.id)) or {}
     return Rotation(*window[KEY]) if window.get(KEY) else None
 
 
 async def with_rotation(context: RunContext, window: Json) -> Json:
     """The window of a new run with the part that it compares, if the policy has a rotation and the run does not read
     everything anyway. The source lists everything if that costs fewer calls than reading the part by ids."""
-    parts, store = context.policy.rotation, context.store
+    parts, store = context.task.policy.rotation, context.state.store
     if not parts or window["since"] is None:
         return window
-    part = int(await store.get_meta(context.note_key(NEXT_ROTATION)) or 0) % parts
-    limits, known = context.source.limits, await store.link_count()
-    pages = (context.source_account.total or known) / limits.page
+    part = int(await store.get_meta(context.task.note_key(NEXT_ROTATION)) or 0) % parts
+    limits, known = context.source_end.service.limits, await store.link_count()
+    pages = (context.source_end.account.total or known) / limits.page
     since = None if limits.lists_whole and pages < known / parts else window["since"]
     return {**window, "since": since, KEY: [part, parts]}
 
@@ -34,4 +34,4 @@ async def advance(context: RunContext) -> None:
     """The next run compares the next part."""
     rotation = await rotation_of(context)
     if rotation is not None:
-        await context.store.set_meta(context.note_key(NEXT_ROTATION), (rotation.part + 1) % rotation.parts)
+        await context.state.store.set_meta(context.task.note_key(NEXT_ROTATION), (rotation.part + 1) % rotation.parts)

@@ -59,11 +59,13 @@ class MemberChange:
 async def write_memberships(context: RunContext) -> None:
     """Bulk memberships, in full batches; a refused one is set aside and the others continue. What earlier
     runs were refused is tried again, once per run."""
-    if not context.options.hinted and await context.store.get_meta(RETRIED_REFUSALS) != context.run.id:
-        await context.store.retry_refused()
-        await context.store.set_meta(RETRIED_REFUSALS, context.run.id)
-    while (pending := await context.store.next_placements(context.target.limits.member_batch)) is not None:
-        context.refuse_stopped()
+    if not context.task.options.hinted and await context.state.store.get_meta(RETRIED_REFUSALS) != context.state.run.id:
+        await context.state.store.retry_refused()
+        await context.state.store.set_meta(RETRIED_REFUSALS, context.state.run.id)
+    while (
+        pending := await context.state.store.next_placements(context.target_end.service.limits.member_batch)
+    ) is not None:
+        context.stopping.refuse_stopped()
         await _write_memberships(context, MemberChange(*pending))
 
 
@@ -71,7 +73,7 @@ async def place_recorded(context: RunContext, journal: Journal, name: str, chang
     """Change members of a container as one recorded step of this name. Raises what the target raises."""
 
     async def call() -> Json:
-        await context.target.place(change.container, change.add, change.remove)
+        await context.target_end.service.place(change.container, change.add, change.remove)
         return {"add": len(change.add), "remove": len(change.remove)}
 
     with recording(WriteRecord(change.container.id, changes_of_members(change.add, change.remove))):
@@ -88,7 +90,7 @@ async def _write_memberships(context: RunContext, change: MemberChange) -> None:
         if len(change.assets) == 1:
             (asset,) = change.assets
             log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
-            await context.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
+            await context.state.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
         for half in change.halves():  # one bad asset must not block the others
             await _write_memberships(context, half)
@@ -98,8 +100,8 @@ async def _place(context: RunContext, change: MemberChange) -> None:
     """What is about to be changed is durable before the call, one commit a batch; its result is with the end of what
     waited, in another. A rollback takes all that is noted for changed, so that no more than one call is noted at a
     time."""
-    store, name = context.store, change.name
-    notes = store.run_journal(f"{PLACES}{context.run.id}")
+    store, name = context.state.store, change.name
+    notes = store.run_journal(f"{PLACES}{context.state.run.id}")
     meant: Json = {
         "container": change.container.id,
         "add": [*map(str, change.add)],
@@ -107,7 +109,7 @@ async def _place(context: RunContext, change: MemberChange) -> None:
     }
     await note_fact(notes, journal_names.placing(name), meant)
     try:
-        journal = store.placement_journal(context.run.id, change.container, change.assets, name)
+        journal = store.placement_journal(context.state.run.id, change.container, change.assets, name)
         await place_recorded(context, journal, name, change)
     except Rejected:
         await notes.discard(journal_names.placing(name))
@@ -117,19 +119,19 @@ async def _place(context: RunContext, change: MemberChange) -> None:
 async def write_relations(context: RunContext) -> None:
     """Remove relations that left the source, then write those whose two ends exist; the others wait and are
     reported."""
-    if Operation.RELATE not in context.target.capabilities:
+    if Operation.RELATE not in context.target_end.service.capabilities:
         return
     await _remove_relations(context)
-    cycles = context.target.capabilities.writes(Feature.CYCLES)
+    cycles = context.target_end.service.capabilities.writes(Feature.CYCLES)
     after = 0
-    while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after):
+    while rows := await context.state.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
-            context.refuse_stopped()
+            context.stopping.refuse_stopped()
             after = row.seq
             if not row.owner_target or not row.other_target:
                 continue
-            if not cycles and await context.store.leads(row.kind, row.other, row.owner):
-                await context.store.relation_refused(row, circle_of(row.kind))
+            if not cycles and await context.state.store.leads(row.kind, row.other, row.owner):
+                await context.state.store.relation_refused(row, circle_of(row.kind))
                 continue
             await _write_relation(context, row, adds=True)
 
@@ -137,14 +139,14 @@ async def write_relations(context: RunContext) -> None:
 async def _remove_relations(context: RunContext) -> None:
     """One whose other asset was not moved, or is no longer linked, was never written or is gone with it."""
     after = 0
-    while rows := await context.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
+    while rows := await context.state.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
         for row in rows:
-            context.refuse_stopped()
+            context.stopping.refuse_stopped()
             after = row.seq
             if row.owner_target and row.other_target:
                 await _write_relation(context, row, adds=False)
             else:
-                await context.store.relations_done([row])
+                await context.state.store.relations_done([row])
 
 
 async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) -> None:
@@ -153,7 +155,7 @@ async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) 
     relation = Relation(row.kind, AssetId(row.other_target))
 
     async def call() -> Json:
-        write = context.target.relate if adds else context.target.unrelate
+        write = context.target_end.service.relate if adds else context.target_end.service.unrelate
         await write(AssetId(row.owner_target), relation)
         return True
 
@@ -161,19 +163,19 @@ async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) 
         detail: Json = {"kind": row.kind, "target": row.other_target}
         with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
             name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
-            journal = context.store.relation_journal(context.run.id, row, adds=adds)
+            journal = context.state.store.relation_journal(context.state.run.id, row, adds=adds)
             await journal.run(name, call, reconcile=call_again)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
         log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
-        await context.store.relation_refused(row, f"{row.kind}: {error.message}")
+        await context.state.store.relation_refused(row, f"{row.kind}: {error.message}")
 
 
 async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
     """How many relations were not written, by reason; an empty reason for those that wait for an asset. What a service
     refused is parked with its asset instead."""
-    found = await context.store.relations_refused()
+    found = await context.state.store.relations_refused()
     return [(each.reason, each.number) for each in found if not each.reason or each.closes_circle]
 
 
@@ -181,13 +183,13 @@ async def disappeared(context: RunContext) -> Disappearance | None:
     """What is gone from the source and was not reported before, if this run can tell."""
     whole = await listed_all(context)
     loss = await disappearance_of(context, whole=whole)
-    part = context.options.only or context.options.sample
+    part = context.task.options.only or context.task.options.sample
     return loss if loss.gone and (whole or loss.fresh) and not part else None
 
 
 async def listed_all(context: RunContext) -> bool:
     """Whether this run lists every asset of the source, so that a missing one is gone."""
-    if context.options.only:
+    if context.task.options.only:
         return False
-    window = await context.store.get_meta(window_key(context.run.id))
-    return context.source.limits.enumerates_all or (window is not None and window["since"] is None)
+    window = await context.state.store.get_meta(window_key(context.state.run.id))
+    return context.source_end.service.limits.enumerates_all or (window is not None and window["since"] is None)

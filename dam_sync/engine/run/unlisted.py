@@ -25,75 +25,75 @@ LOST_HINT = (
 async def read_unlisted(context: RunContext) -> None:
     """Called after the listing and after the memberships were read: make work of what neither shows by a date. Safe to
     repeat."""
-    window = await context.store.get_meta(window_key(context.run.id)) or {}
-    if context.run.command != RUN:
+    window = await context.state.store.get_meta(window_key(context.state.run.id)) or {}
+    if context.state.run.command != RUN:
         return
-    if context.wave is not None:
-        await context.wave.read_due(context.store, context.run.id)
+    if context.task.wave is not None:
+        await context.task.wave.read_due(context.state.store, context.state.run.id)
     unlisted = not await listed_all(context)  # otherwise what was not listed is gone
     await _restored(context, unlisted=unlisted)
-    read_all = bool(window.get("full")) and context.wave is None  # with waves, of one wave only
-    if read_all or not await context.store.link_count():
+    read_all = bool(window.get("full")) and context.task.wave is None  # with waves, of one wave only
+    if read_all or not await context.state.store.link_count():
         return
     await _changed_members(context, unlisted=unlisted)
-    if context.rotation is not None:
-        await _linked(context, context.rotation, unlisted=unlisted)
-        await _left_out(context, context.rotation, unlisted=unlisted)
+    if context.task.rotation is not None:
+        await _linked(context, context.task.rotation, unlisted=unlisted)
+        await _left_out(context, context.task.rotation, unlisted=unlisted)
 
 
 async def _restored(context: RunContext, *, unlisted: bool) -> None:
     """Assets that left the trash since the listing before, or of which other versions are there, and that are not
     gone."""
-    now = context.source.in_trash()
+    now = context.source_end.service.in_trash()
     if now is None:
         return
-    store, key = context.store, context.note_key(TRASH_SEEN)
+    store, key = context.state.store, context.task.note_key(TRASH_SEEN)
     kept = await store.get_meta(key) or {}
     before = kept if isinstance(kept, dict) else dict.fromkeys(kept)  # a state of an older release has a list
     left = sorted(asset for asset, seen in before.items() if asset not in now or seen not in (None, now[asset]))
     if unlisted and left:
-        gone = await context.source.missing(left, context.clock.now())
+        gone = await context.source_end.service.missing(left, context.clock.now())
         back = [asset for asset in left if asset not in gone]
-        context.tallies.read_again[RESTORED] += await store.read_again(context.run.id, back, deleted=True)
+        context.tallies.read_again[RESTORED] += await store.read_again(context.state.run.id, back, deleted=True)
     if now != before:
         await store.set_meta(key, dict(sorted(now.items())))
 
 
 async def _changed_members(context: RunContext, *, unlisted: bool) -> None:
-    if Operation.MEMBERS not in context.source.capabilities:
+    if Operation.MEMBERS not in context.source_end.service.capabilities:
         return
-    store, after = context.store, ""
+    store, after = context.state.store, ""
     while page := await store.changed_members(after, PAGE):
         after = page[-1]
-        found = await store.read_again(context.run.id, page, unlisted=unlisted)
+        found = await store.read_again(context.state.run.id, page, unlisted=unlisted)
         context.tallies.read_again[MEMBERSHIPS] += found
 
 
 async def refuse_lost_memberships(context: RunContext) -> None:
     """Raises SafetyStop if most memberships are gone since the last run: every asset would leave its containers."""
-    before, now = await context.store.member_counts(without=TARGET)
-    if context.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
+    before, now = await context.state.store.member_counts(without=TARGET)
+    if context.state.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
         found = (
             f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
         )
-        await accept(context, refuse([GuardFinding(found, LOST_HINT)], context.options))
+        await accept(context, refuse([GuardFinding(found, LOST_HINT)], context.task.options))
 
 
 async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
-    store, after = context.store, ""
+    store, after = context.state.store, ""
     while page := await store.linked_assets(after, PAGE):
         after = page[-1]
         due = [asset for asset in page if rotation.is_due(asset)]
-        context.tallies.read_again[ROTATION] += await store.read_again(context.run.id, due, unlisted=unlisted)
+        context.tallies.read_again[ROTATION] += await store.read_again(context.state.run.id, due, unlisted=unlisted)
 
 
 async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
     """Assets that were not selected, and those that were gone and exist again."""
-    store, after = context.store, ""
+    store, after = context.state.store, ""
     while unlisted and (page := await store.left_out_assets(after, PAGE)):
         after, _ = page[-1]
         due = {asset: deleted for asset, deleted in page if rotation.is_due(asset)}
         gone = [asset for asset, deleted in due.items() if deleted]
-        still = await context.source.missing(gone, context.clock.now()) if gone else frozenset()
+        still = await context.source_end.service.missing(gone, context.clock.now()) if gone else frozenset()
         back = [asset for asset in due if asset not in still]
-        context.tallies.read_again[ROTATION] += await store.read_again(context.run.id, back, deleted=True)
+        context.tallies.read_again[ROTATION] += await store.read_again(context.state.run.id, back, deleted=True)

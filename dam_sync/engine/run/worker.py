@@ -84,10 +84,10 @@ class Worker:
     renamed_containers: ContainerRenames = field(init=False)
 
     def __post_init__(self) -> None:
-        context, known = self.context, self.context.counterparts
+        context, known = self.context, self.context.target_end.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
         self.doubles = CreateGuard(context)
-        self.way_back = WayBack.of(context.target, context.target_account)
+        self.way_back = WayBack.of(context.target_end.service, context.target_end.account)
         self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
         self.terms.met_before = self.renamed_terms.call
@@ -100,7 +100,7 @@ class Worker:
         try:
             return await self._read(work)
         except NotFound as error:
-            return Concluded(work, GONE) if self.context.options.hinted else Failed(work, error)
+            return Concluded(work, GONE) if self.context.task.options.hinted else Failed(work, error)
         except DamSyncError as error:
             return Failed(work, error)
 
@@ -116,7 +116,7 @@ class Worker:
         if known.members.get(asset.id):
             asset = replace(asset, placements=asset.placements | known.members[asset.id])
         link = known.links.get(asset.id)
-        aside = None if context.wave is None else context.wave.set_aside(asset, known.waves.get(asset.id))
+        aside = None if context.task.wave is None else context.task.wave.set_aside(asset, known.waves.get(asset.id))
         if aside is not None:
             return Concluded(work, aside, asset)
         removed = await self._removed(work, asset) or await self._back(work, asset) if link is None else None
@@ -131,8 +131,8 @@ class Worker:
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """What becomes of an asset that was at the target before; None for one that never was."""
         context = self.context
-        if context.target.limits.dedup_window:
-            kept = kept_versions(asset, context.target.capabilities, context.policy)
+        if context.target_end.service.limits.dedup_window:
+            kept = kept_versions(asset, context.target_end.service.capabilities, context.task.policy)
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)
@@ -150,9 +150,9 @@ class Worker:
             self.ahead.update(dict.fromkeys(assets, await self._known(assets)))
 
     async def _known(self, assets: Sequence[AssetId]) -> KnownAssets:
-        store, reads = self.context.store, self.context.source.capabilities
+        store, reads = self.context.state.store, self.context.source_end.service.capabilities
         members = await store.members_of(assets) if Operation.MEMBERS in reads else {}
-        waves = await store.sorted_assets(assets) if self.context.wave is not None else {}
+        waves = await store.sorted_assets(assets) if self.context.task.wave is not None else {}
         return KnownAssets(await store.links(assets), members, waves)
 
     async def _gone(self, work: Work, asset: Asset | None) -> Concluded:
@@ -164,7 +164,11 @@ class Worker:
 
     async def _deleted(self, work: Work) -> Concluded:
         """In the trash of the source, or confirmed to be gone and to be removed."""
-        link = (await self.context.store.links([work.asset])).get(work.asset) if work.asset in self.confirmed else None
+        link = (
+            (await self.context.state.store.links([work.asset])).get(work.asset)
+            if work.asset in self.confirmed
+            else None
+        )
         if link is None:
             await trash_partial_create(self.context, work)
         return Concluded(work, IN_TRASH, remove=link)
@@ -172,7 +176,7 @@ class Worker:
     async def _returned(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """An asset that was removed and is listed again; None for any other. It becomes the same asset again where that
         is possible."""
-        store = self.context.store
+        store = self.context.state.store
         if self.trashed is None:
             self.trashed = await store.trashed_count() > 0
         found = (await store.trashed([asset.id])).get(asset.id) if self.trashed else None
@@ -182,9 +186,9 @@ class Worker:
         """The asset; None if it is gone and was read again only to be compared. Raises NotFound for one that this run
         listed."""
         try:
-            return await self.context.source.fetch(work.asset)
+            return await self.context.source_end.service.fetch(work.asset)
         except NotFound as error:
-            gone = None if self.context.options.hinted else self.missing.from_source(work.asset)
+            gone = None if self.context.task.options.hinted else self.missing.from_source(work.asset)
             if work.revision == READ_AGAIN:
                 return None
             await trash_partial_create(self.context, work)
@@ -213,7 +217,7 @@ class Worker:
         """The draft, made again whenever other processes created terms or containers meanwhile: they may be what it
         needs."""
         for known, scope in ((self.terms, TERMS), (self.containers, CONTAINERS)):
-            if self.context.shared.has_news(scope):
+            if self.context.target_end.shared.has_news(scope):
                 await known.learn()
         while True:
             try:
@@ -226,25 +230,25 @@ class Worker:
         known = await self.terms.known()
         if not self.compared:
             await refuse_lost_terms(self.context, known)
-        if self.context.crosswalk.plan.placements:
+        if self.context.mapping.crosswalk.plan.placements:
             await self.containers.known()
-        if not self.compared and self.context.planned is not None:
+        if not self.compared and self.context.task.planned is not None:
             for made in (self.terms, self.containers):
-                await self.context.planned.refuse_existing(made.names(), made.journal)
+                await self.context.task.planned.refuse_existing(made.names(), made.journal)
         self.compared = True
 
     async def _draft(self, item: ReadAsset) -> DraftedAsset | Concluded:
-        crosswalk, work, asset, link = self.context.crosswalk, item.work, item.asset, item.link
+        crosswalk, work, asset, link = self.context.mapping.crosswalk, item.work, item.asset, item.link
         verdict = crosswalk.selects(asset)
         if not verdict and link is None:
             return Concluded(work, unselected(verdict), asset)
-        marker = marker_value(self.context.source_account.tenant, asset.id)
+        marker = marker_value(self.context.source_end.account.tenant, asset.id)
         await self._load_terms(asset)
         drafted = await self.context.mapping.draft(
             self.context.target_end, self.origins.whole(asset), marker, await self.terms.known()
         )
-        self.context.samples.add(asset.id, drafted)
-        self.context.samples.add_left_out(asset, crosswalk.coverage)
+        self.context.mapping.samples.add(asset.id, drafted)
+        self.context.mapping.samples.add_left_out(asset, crosswalk.coverage)
         refused = rejected(drafted)
         if refused is not None and link is None and not work.begun:
             return Concluded(work, refused, asset)
@@ -272,7 +276,7 @@ class Worker:
     async def _load_terms(self, asset: Asset) -> None:
         """Read the vocabularies of both services that the draft will look up and that were not read yet."""
         while self.terms.partial or self.origins.lacks(asset):
-            mapping = await self.context.mapping_of(asset.id)
+            mapping = await self.context.mapping.of(asset.id)
             new = mapping.look_up(self.origins.whole(asset), await self.terms.known())
             if await self.terms.complete():
                 continue
@@ -298,7 +302,7 @@ class Worker:
         await self.renamed_containers.keep(asset, draft.placements)
         stuck = self.renamed_containers.stuck(draft.placements)
         stuck += await self.renamed_containers.merged(asset, draft.placements)
-        related = self.context.crosswalk.related(asset)
+        related = self.context.mapping.crosswalk.related(asset)
         taken = (Loss("filename", LossRule.NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
         draft = replace(draft, placements=draft.placements | held)
@@ -321,13 +325,13 @@ class Worker:
 
     def _source_of(self, vocabulary: str) -> str:
         """The vocabulary of the source that becomes this one of the target; empty if several do."""
-        rules = self.context.crosswalk.rules.values()
+        rules = self.context.mapping.crosswalk.rules.values()
         sources = {rule.source for rule in rules if rule.target == vocabulary}
         return sources.pop() if len(sources) == 1 else ""
 
     async def _containers(self) -> Known:
         """The target's containers, if the mapping writes placements."""
-        return await self.containers.known() if self.context.crosswalk.plan.placements else {}
+        return await self.containers.known() if self.context.mapping.crosswalk.plan.placements else {}
 
     # -- writing: any number at once ------------------------------------------------------------------------------
 
@@ -359,7 +363,11 @@ class Worker:
 def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     """Older versions that the policy leaves out; those that the target cannot store are a separate loss."""
     older = len(asset.versions) - 1
-    if older < 1 or context.policy.versions == "all" or not context.target.capabilities.writes(Feature.VERSIONS):
+    if (
+        older < 1
+        or context.task.policy.versions == "all"
+        or not context.target_end.service.capabilities.writes(Feature.VERSIONS)
+    ):
         return ()
     return (Loss("versions", LossRule.CURRENT_ONLY, f"{older} older"),)
 

@@ -29,7 +29,7 @@ class DoubledAssets:
 
     def collect(self, entries: Iterable[Entry]) -> None:
         """Those that are marked, of entries without a link."""
-        marker = self.context.crosswalk.marker
+        marker = self.context.mapping.crosswalk.marker
         for entry in entries:
             if marker is None or entry.asset is None or entry.asset.status == TRASH:
                 continue
@@ -48,18 +48,18 @@ class DoubledAssets:
 
     def _marks_of(self, link: LinkRow) -> Iterator[str]:
         """By what an asset is recognized as created for this one of the source."""
-        name = self.context.crosswalk.marker
+        name = self.context.mapping.crosswalk.marker
         if name is not None and self.listed:
-            marker = Marker(name, marker_value(self.context.source_account.tenant, AssetId(link.source)))
+            marker = Marker(name, marker_value(self.context.source_end.account.tenant, AssetId(link.source)))
             yield marker.value
-            yield self.context.target.token_of(marker)
+            yield self.context.target_end.service.token_of(marker)
 
     async def _is_there(self, identity: AssetId, mark: str) -> bool:
         try:
-            asset = await self.context.target.fetch(identity)
+            asset = await self.context.target_end.service.fetch(identity)
         except NotFound:
             return False
-        return asset.status != TRASH and mark in _marks(asset, self.context.crosswalk.marker or "")
+        return asset.status != TRASH and mark in _marks(asset, self.context.mapping.crosswalk.marker or "")
 
 
 def _marks(asset: Asset, marker: str) -> list[str]:

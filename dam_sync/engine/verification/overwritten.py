@@ -47,12 +47,14 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
         if group.pattern is NOT_COMPARED:
             group.cause, group.remedy = OF_NO_VERSION, VERIFY_AGAIN
     suspects = [group for group in groups if _is_suspect(group)][:GROUPS]
-    written = await context.store.last_written(sorted({one.source for group in suspects for one in group.members}))
+    written = await context.state.store.last_written(
+        sorted({one.source for group in suspects for one in group.members})
+    )
     for group in suspects:
         cause = await _cause_of(context, group, written)
         if cause:
             group.cause = cause
-            group.remedy = f"{REMEDY}. {context.target.limits.rewrites}".removesuffix(". ")
+            group.remedy = f"{REMEDY}. {context.target_end.service.limits.rewrites}".removesuffix(". ")
 
 
 def _is_suspect(group: DifferenceGroup) -> bool:
@@ -64,8 +66,8 @@ async def _cause_of(context: RunContext, group: DifferenceGroup, written: Mappin
     found = [one for one in looked_at if one is not None]
     if group.number < MANY and not (found and all(looked_at)):
         return ""
-    slack = context.target.limits.precision + ROUNDING
-    dates = dates_of(group.members, written, context.target_account.clock_skew, slack)
+    slack = context.target_end.service.limits.precision + ROUNDING
+    dates = dates_of(group.members, written, context.target_end.account.clock_skew, slack)
     return "; ".join((*_about_files(found), *dates.sentences(), UNCERTAIN))
 
 
@@ -126,7 +128,7 @@ async def _is_embedded(context: RunContext, found: Found) -> bool | None:
     expected = found.difference.expected
     texts = [text for text in texts_of(found.difference.found) if text not in expected]
     try:
-        file = (await context.source.fetch(AssetId(found.source))).file if texts else None
+        file = (await context.source_end.service.fetch(AssetId(found.source))).file if texts else None
         head = await _head(context, file) if file is not None else b""
     except DamSyncError:
         return None
@@ -155,7 +157,7 @@ def occurs(text: str, head: bytes) -> bool:
 async def _head(context: RunContext, file: FileRef) -> bytes:
     """The first bytes of a file of the source."""
     head = bytearray()
-    stream = await context.source.open(file)
+    stream = await context.source_end.service.open(file)
     async with aclosing(stream):
         async for block in stream:
             head += block

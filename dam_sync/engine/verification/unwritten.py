@@ -29,11 +29,11 @@ async def is_unwritten(
     """Whether the asset differs only because its memberships, or their removal, are not written yet."""
     if may_agree_later(found) != {PLACEMENTS}:
         return False
-    expected = replace(NOTHING_EXPECTED, pending=await context.store.open_placements(actual.id))
+    expected = replace(NOTHING_EXPECTED, pending=await context.state.store.open_placements(actual.id))
     parts = compare(expected, actual, facts_of(context, members=Members.ALL), scope, draft).parts
     return all(part.waits for path, part in parts.items() if path.startswith(PLACEMENTS) and not part.same)
 
 
 async def has_conflict(context: RunContext, asset: str) -> bool:
     """Whether the asset has an open conflict, so that runs write nothing of it as it is."""
-    return bool(await context.store.conflicts_of([asset]))
+    return bool(await context.state.store.conflicts_of([asset]))

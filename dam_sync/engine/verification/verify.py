@@ -112,23 +112,23 @@ class Verifier:
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.verdict = Verdict(self.level, self.context.policy.extras, sink=self.sink)
-        self.scope, self.files = scope_of(self.context.crosswalk), FileCheck(self.context, self.level)
+        self.verdict = Verdict(self.level, self.context.task.policy.extras, sink=self.sink)
+        self.scope, self.files = scope_of(self.context.mapping.crosswalk), FileCheck(self.context, self.level)
         self.origins, self.doubles = SourceTerms.of(self.context), DoubledAssets(self.context)
-        self.gate = asyncio.Semaphore(max(2, min(self.context.readers, self.context.writers)))
+        self.gate = asyncio.Semaphore(max(2, min(self.context.source_end.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
         """Count, compare, and look for what either side lacks."""
         context = self.context
         await self._look_for_removed()
-        moved = await context.store.anything_moved()
-        context.progress.phase = COMPARING if moved else NOTHING_MOVED
+        moved = await context.state.store.anything_moved()
+        context.phases.progress.phase = COMPARING if moved else NOTHING_MOVED
         await self._account_for_source(ids_only=not moved or self.level == "count")
         await refuse_mostly_unlisted(context, self.verdict.linked + self.linked_elsewhere)
         if moved:
             await self._compare_linked()
         self.verdict.bytes = self.files.bytes
-        self.verdict.removed = await context.store.trashed_count()
+        self.verdict.removed = await context.state.store.trashed_count()
         return self.verdict
 
     async def _compare_linked(self) -> None:
@@ -137,8 +137,8 @@ class Verifier:
         await self.load_terms()
         self.patience = await lag_left(context.target_end, context.state)
         await self._load_members()
-        async for shard in context.target.shards(Window()):
-            async for batch in context.target.crawl(shard, None):
+        async for shard in context.target_end.service.shards(Window()):
+            async for batch in context.target_end.service.crawl(shard, None):
                 await self._check_batch(batch.entries)
                 self._raise_if_stopped()
         await self._check_unvisited()
@@ -150,7 +150,10 @@ class Verifier:
         """One asset as both services return it now, without containers that are read from their own listings."""
         await self.load_terms()
         judged = await self._judge(link, None, fresh=True)
-        members = any(Operation.MEMBERS in side.capabilities for side in (self.context.source, self.context.target))
+        members = any(
+            Operation.MEMBERS in side.capabilities
+            for side in (self.context.source_end.service, self.context.target_end.service)
+        )
         judged.found = [one for one in judged.found if one.path != "placements" or not members]
         return judged
 
@@ -174,7 +177,7 @@ class Verifier:
             await lag_left(self.context.target_end, self.context.state),
         )
         while self.suspects and self.patience > 0:
-            self.context.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
+            self.context.phases.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
             await sleep_looking(clock, min(pause, left), self._raise_if_stopped, INDEX)
             self._raise_if_stopped()
             later = await lag_left(self.context.target_end, self.context.state)
@@ -182,7 +185,7 @@ class Verifier:
             left = self.patience = 0.0 if waited else later
             pause *= 2
             if left <= 0 or await self._some_agree():
-                self.context.progress.begin(COMPARING_AGAIN.format(counted(len(self.suspects), "asset")))
+                self.context.phases.progress.begin(COMPARING_AGAIN.format(counted(len(self.suspects), "asset")))
                 await self._compare_again(self.suspects)
         self.again = ComparedAgain(first, first - (self._wrong - before), clock.monotonic() - began)
 
@@ -209,9 +212,9 @@ class Verifier:
 
     async def _account_for_source(self, *, ids_only: bool) -> None:
         """Every listed source asset is linked, parked or left out by a rule. ids_only: none of them is compared."""
-        store, verdict = self.context.store, self.verdict
-        async for shard in self.context.source.shards(Window(ids_only=ids_only)):
-            async for batch in self.context.source.crawl(shard, None):
+        store, verdict = self.context.state.store, self.verdict
+        async for shard in self.context.source_end.service.shards(Window(ids_only=ids_only)):
+            async for batch in self.context.source_end.service.crawl(shard, None):
                 listed = [entry.id for entry in batch.entries if not entry.deleted]
                 self._raise_if_stopped()
                 ids, theirs = await self._of_wave(listed)
@@ -232,9 +235,9 @@ class Verifier:
     async def _of_wave(self, assets: list[AssetId]) -> tuple[list[AssetId], int]:
         """Those of these assets that are verified, and how many others were moved: with waves, one of them is
         verified."""
-        if self.context.wave is None:
+        if self.context.task.wave is None:
             return assets, 0
-        known, name = await self.context.store.sorted_assets(assets), self.context.wave.name
+        known, name = await self.context.state.store.sorted_assets(assets), self.context.task.wave.name
         self.unsorted += len(assets) - len(known)
         others = sum(1 for row in known.values() if row.linked and row.wave != name)
         return [asset for asset in assets if asset in known and known[asset].wave == name], others
@@ -244,17 +247,17 @@ class Verifier:
         call."""
         carried = tuple(entry for entry in entries if entry.asset is not None and self._sampled(entry.id))
         if carried and self.level != "count":
-            await self.scratch.record(self.context.run.id, shard, Batch(carried, None), ())
+            await self.scratch.record(self.context.state.run.id, shard, Batch(carried, None), ())
 
     def _raise_if_stopped(self) -> None:
         """Raises StopRequested if the operator asked to stop."""
-        if self.context.stop.reason:
-            raise self.context.stop.error("run the same command again; it compares from the start")
+        if self.context.stopping.token.reason:
+            raise self.context.stopping.token.error("run the same command again; it compares from the start")
 
     async def load_terms(self) -> None:
         """Read the vocabularies of the target that the mapping uses."""
-        target = self.context.target
-        for key in self.context.crosswalk.vocabularies:
+        target = self.context.target_end.service
+        for key in self.context.mapping.crosswalk.vocabularies:
             self.terms[key] = TermIndex()
             if Operation.TERMS in target.capabilities:
                 async for term in target.terms(key):
@@ -262,7 +265,7 @@ class Verifier:
 
     async def _load_members(self) -> None:
         await self.scratch.begin_members(0)
-        for side, service in (("source", self.context.source), ("target", self.context.target)):
+        for side, service in (("source", self.context.source_end.service), ("target", self.context.target_end.service)):
             if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
                     if membership.unread:
@@ -277,7 +280,7 @@ class Verifier:
         """What the last run read of a container of the source that can no longer be read. Of one of the target nothing
         is known, so that it is not compared."""
         if side == "source":
-            return replace(membership, assets=await self.context.store.members_in(membership.placement, TARGET))
+            return replace(membership, assets=await self.context.state.store.members_in(membership.placement, TARGET))
         self.uncompared |= {membership.placement}
         return membership
 
@@ -290,7 +293,7 @@ class Verifier:
 
     async def _check_batch(self, entries: Iterable[Entry]) -> None:
         entries = [entry for entry in entries if not entry.deleted]
-        links = await self.context.store.links_by_target([entry.id for entry in entries])
+        links = await self.context.state.store.links_by_target([entry.id for entry in entries])
         strange = [entry for entry in entries if entry.id not in links]
         known = await self._note_taken_out([entry.id for entry in strange])
         self.doubles.collect(entry for entry in strange if entry.id not in known)
@@ -303,7 +306,7 @@ class Verifier:
 
     async def _note_taken_out(self, strange: Sequence[AssetId]) -> Collection[AssetId]:
         """Assets that a run moved to the trash and somebody took out of it are additions. Returns them."""
-        taken_out = await self.context.store.trashed_at(strange)
+        taken_out = await self.context.state.store.trashed_at(strange)
         for target, kept in taken_out.items():
             self.verdict.extra += 1
             taken = "taken out of it"
@@ -314,7 +317,7 @@ class Verifier:
     async def _note_doubled(self) -> None:
         """Assets with the marker of a linked asset, which is another one."""
         after = ""
-        while self.doubles.listed and (links := await self.context.store.iter_links(after, PAGE)):
+        while self.doubles.listed and (links := await self.context.state.store.iter_links(after, PAGE)):
             after = links[-1].source
             own = await self._own([link.source for link in links])
             async for link, second in self.doubles.of(link for link in links if link.source in own):
@@ -325,7 +328,7 @@ class Verifier:
     async def _check_unvisited(self) -> None:
         """Linked assets missing from the target's listing: its index may lag, so each is requested."""
         after = ""
-        while links := await self.context.store.iter_links(after, PAGE):
+        while links := await self.context.state.store.iter_links(after, PAGE):
             after = links[-1].source
             own = await self._own([link.source for link in links])
             async with TaskGroup() as group:
@@ -335,8 +338,8 @@ class Verifier:
 
     async def _own(self, sources: Sequence[str]) -> Collection[str]:
         """Those of these linked assets that are verified."""
-        assets, wave = [AssetId(source) for source in sources], self.context.wave
-        return sources if wave is None else await wave.own_of(self.context.store, assets)
+        assets, wave = [AssetId(source) for source in sources], self.context.task.wave
+        return sources if wave is None else await wave.own_of(self.context.state.store, assets)
 
     async def _visit(self, link: LinkRow) -> bool:
         """Whether this link is in the sample and was not compared yet."""
@@ -366,19 +369,19 @@ class Verifier:
             await self._count(link, judged)
 
     async def _count(self, link: LinkRow, judged: Judgement) -> None:
-        self.context.progress.listed += 1
+        self.context.phases.progress.listed += 1
         self.verdict.count(link.source, link.target, judged)
-        self.context.progress.unchanged += 1
+        self.context.phases.progress.unchanged += 1
         if judged.outcome in ("equal", "different") and self.level != "count":
             known = judged.link or link
             fresh = replace(known, evidence=judged.whole, proofs=proofs_by_key(judged.proofs))
             if fresh != link:
-                await self.context.store.put_link(fresh)
+                await self.context.state.store.put_link(fresh)
 
     async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judgement:
         context = self.context
         try:
-            actual = listed or await context.target.fetch(AssetId(link.target))
+            actual = listed or await context.target_end.service.fetch(AssetId(link.target))
         except NotFound:
             return Judgement("missing", [Difference("asset", "in the target", MISSING, pattern=MISSING)])
         if actual.status == TRASH:
@@ -387,14 +390,14 @@ class Verifier:
             return Judgement("equal", evidence="V1")
         try:
             known = {} if fresh else await self.scratch.payloads([link.source])
-            asset = known.get(AssetId(link.source)) or await context.source.fetch(AssetId(link.source))
+            asset = known.get(AssetId(link.source)) or await context.source_end.service.fetch(AssetId(link.source))
         except NotFound:
             return Judgement("gone_at_source")
         if asset.status == TRASH:
             return Judgement("gone_at_source")
-        asset = within_bounds(await self._with_members("source", context.source, asset))
+        asset = within_bounds(await self._with_members("source", context.source_end.service, asset))
         asset, link = with_present_files(context, asset, link)
-        actual = await self._with_members("target", context.target, actual)
+        actual = await self._with_members("target", context.target_end.service, actual)
         judged = await self._compare(link, asset, actual, fresh=fresh)
         judged.link = link
         return judged
@@ -402,15 +405,18 @@ class Verifier:
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset, *, fresh: bool) -> Judgement:
         context = self.context
         draft, found, left, refused = await self._draft(asset, actual, link)
-        if Operation.MEMBERS in context.target.capabilities:
+        if Operation.MEMBERS in context.target_end.service.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
-            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_schema)
+            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_end.schema)
         found += seen_though_closed(context, draft, actual)
         found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
-        actual, more = with_everybody(context, actual, draft, hidden=True), context.policy.extras != "ignore"
+        actual, more = with_everybody(context, actual, draft, hidden=True), context.task.policy.extras != "ignore"
         found += [one for one in differing(context, draft, actual) if more or not one.extra]
-        kept, able = kept_versions(asset, context.target.capabilities, context.policy), context.target.capabilities
+        kept, able = (
+            kept_versions(asset, context.target_end.service.capabilities, context.task.policy),
+            context.target_end.service.capabilities,
+        )
         new = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
         files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *new)))
         found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
@@ -425,7 +431,7 @@ class Verifier:
             return judged  # no need to download its bytes now
         await self._compare_files(files.pairs, judged)
         judged.proofs += [FileProof(part, version_key(file), "V0") for part, file in files.missing]
-        if context.policy.extras == "ignore":
+        if context.task.policy.extras == "ignore":
             judged.found = [difference for difference in judged.found if not difference.extra]
         judged.outcome = _outcome(judged.found)
         return judged
@@ -451,12 +457,12 @@ class Verifier:
         """What the target should have, by the names that it has; these, where others gave them, and the fields of
         which it is unknown because their values park the asset; the paths where it keeps what no call changes; and
         whether runs write nothing of it, because the mapping refuses a value or more people would see it."""
-        marker = marker_value(self.context.source_account.tenant, asset.id)
+        marker = marker_value(self.context.source_end.account.tenant, asset.id)
         drafted = await self.context.mapping.draft(
             self.context.target_end, await self.origins.placed(asset), marker, self.terms
         )
         drafted, unfit = expected(self.context, asset, drafted, link)
-        beside = names_beside(drafted.draft.filename, marker, self.context.target.limits.filename)
+        beside = names_beside(drafted.draft.filename, marker, self.context.target_end.service.limits.filename)
         unfit += [
             Difference(
                 rejection.path,
@@ -474,11 +480,11 @@ class Verifier:
         names = Renamed(self.context, asset, actual, self.terms)
         draft, renamed = names.of(drafted, kept)
         draft = names.named(overlay(draft, kept), kept)
-        return draft, [*unfit, *renamed], fixed_among(kept, self.context.target_schema), bool(unfit)
+        return draft, [*unfit, *renamed], fixed_among(kept, self.context.target_end.schema), bool(unfit)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
-        return frozenset(hidden) | not_compared(asset, self.context.target.capabilities)
+        return frozenset(hidden) | not_compared(asset, self.context.target_end.service.capabilities)
 
 
 def _outcome(found: Iterable[Difference]) -> str:

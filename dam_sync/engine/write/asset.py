@@ -64,7 +64,7 @@ class TargetWriter:
 
     async def _written(self, facts: AssetFacts, decision: PreparedWrite) -> Outcome:
         intent, change, draft = decision.intent, decision.change, draft_to_json(facts.draft)
-        digest = await self.context.agree(facts.work, digest_of_change(intent))
+        digest = await self.context.task.agree(facts.work, digest_of_change(intent))
         number = await record_intent(facts.journal, draft, facts.intents, intent.files, intent.attachments)
         values, files = await self._values(facts, decision, number), await self._files(facts, decision)
         sent = await self._writer(facts).write(change, values, files)
@@ -82,11 +82,11 @@ class TargetWriter:
         """Hide the target asset from ordinary users; the outcome with its new link. Safe to repeat."""
         if link.draft.get("closed"):
             return replace(outcome, link=link)
-        await self.context.agree(work, HIDE)
-        journal = self.context.store.journal(work, self.context.run.id)
+        await self.context.task.agree(work, HIDE)
+        journal = self.context.state.store.journal(work, self.context.state.run.id)
         patch = Patch(closed=True)
         await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
-        values = ValuesCall(journal_names.HIDE, changes_of_patch(patch, link.draft, self.context.policy.ledger))
+        values = ValuesCall(journal_names.HIDE, changes_of_patch(patch, link.draft, self.context.task.policy.ledger))
         await ChangeWriter(self.context, AssetId(link.target), journal).write(AssetChange(patch=patch), values)
         return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
@@ -98,10 +98,10 @@ class TargetWriter:
     async def _values(self, facts: AssetFacts, decision: PreparedWrite, number: int) -> ValuesCall:
         """The update. number: of this draft among those of the asset. That of a repair is one of its run, because the
         next one may find more; what it restores is recorded before: an attempt after a crash finds only the rest."""
-        changes = changes_of_patch(decision.change.patch, decision.before, self.context.policy.ledger)
+        changes = changes_of_patch(decision.change.patch, decision.before, self.context.task.policy.ledger)
         if not decision.change.paths:
             return ValuesCall(journal_names.update(number), changes)
-        run, detail, number = self.context.run.id, {"repaired": list(decision.change.paths)}, 1
+        run, detail, number = self.context.state.run.id, {"repaired": list(decision.change.paths)}, 1
         while await facts.journal.get(journal_names.restoring(run, number)) not in (None, detail):
             number += 1
         return ValuesCall(journal_names.repair(run), changes, detail, journal_names.restoring(run, number))
@@ -114,7 +114,7 @@ class TargetWriter:
         return SourceFiles(
             facts.asset,
             await self._named(facts, decision) if change.versions else facts.draft,
-            again=self.context.run.id if facts.repairs else None,
+            again=self.context.state.run.id if facts.repairs else None,
             resent=frozenset((*link.versions, *link.attachments)) if facts.repairs else frozenset(),
             places=facts.draft.placements & draft_from_json(link.draft).placements,
             bare=not link.versions,
@@ -132,7 +132,7 @@ class TargetWriter:
 
     def _made_at(self, facts: AssetFacts, change: AssetChange) -> datetime | None:
         """Since when it is open whether the asset stays, or what was uploaded to it."""
-        limits, now = self.context.target.limits, self.context.clock.now()
+        limits, now = self.context.target_end.service.limits, self.context.clock.now()
         if facts.link is None:
             return now if limits.probation else None
         uploaded = change.versions or change.attachments
@@ -150,7 +150,7 @@ class TargetWriter:
         asset, drafted = facts.asset, facts.drafted
         if link is None:
             raise ContractBroken("nothing to settle", asset=asset.id)
-        target, capabilities = AssetId(link.target), self.context.target.capabilities
+        target, capabilities = AssetId(link.target), self.context.target_end.service.capabilities
         rows = [(place, target, True) for place in sorted(change.placed, key=str)]
         rows += [(place, target, False) for place in change.unplaced]
         lost = (*drafted.losses, *losses)

@@ -124,7 +124,7 @@ class _Calls:
 
     @property
     def _target(self) -> Service:
-        return self.writer.context.target
+        return self.writer.context.target_end.service
 
     @property
     def _journal(self) -> Journal:
@@ -149,7 +149,7 @@ class _Calls:
                 context.pulls.note(new.file, opened=content.is_open)
             return made
 
-        with recording(WriteRecord("", changes_of_draft(draft_to_json(new.draft), context.policy.ledger))):
+        with recording(WriteRecord("", changes_of_draft(draft_to_json(new.draft), context.task.policy.ledger))):
             self.sent.asset = AssetId(await self._journal.run(journal_names.CREATE, call, idempotent=True))
 
     async def _restore(self) -> None:

@@ -79,9 +79,9 @@ class Settler:
         known = await recorded_conflicts(attempt.journal) if attempt.begun else []
         conflicts, settled = three.conflicts(), list[SettledConflict]()
         if conflicts:
-            rows = await self.context.store.conflicts_of([asset.id])
+            rows = await self.context.state.store.conflicts_of([asset.id])
             decided = {(row.path, row.state): row.decision for row in rows if row.decision}
-            settled = settle(conflicts, self.context.policy.conflicts, self._newer(asset, three.actual), decided)
+            settled = settle(conflicts, self.context.task.policy.conflicts, self._newer(asset, three.actual), decided)
         recorded = next((entry for entry in reversed(known) if _is_about(entry, conflicts)), None)
         if recorded is not None:
             settled = [_as_recorded(one, recorded) for one in settled]
@@ -96,7 +96,7 @@ class Settler:
             for one in made.settled
         }
         sides = {one.conflict.path: [one.conflict.target, one.conflict.source] for one in made.settled}
-        changes = sides if self.context.policy.ledger == "values" else dict.fromkeys(sides)
+        changes = sides if self.context.task.policy.ledger == "values" else dict.fromkeys(sides)
         with recording(WriteRecord(three.files.link.target, changes)):
             await note_fact(journal, journal_names.conflict(number), taken)
 
@@ -106,8 +106,10 @@ class Settler:
         ours, theirs = asset.changed_at, actual.changed_at
         if ours is None or theirs is None:
             return Newer(Take.NONE, UNDATED.format("the source" if ours is None else "the target"))
-        later = (ours - context.source_account.clock_skew) - (theirs - context.target_account.clock_skew)
-        precision = max(context.source.limits.precision, context.target.limits.precision, SECOND)
+        later = (ours - context.source_end.account.clock_skew) - (theirs - context.target_end.account.clock_skew)
+        precision = max(
+            context.source_end.service.limits.precision, context.target_end.service.limits.precision, SECOND
+        )
         if abs(later) <= precision:
             return Newer(Take.NONE, SAME_TIME)
         return Newer(Take.SOURCE if later > ZERO else Take.TARGET)
@@ -119,7 +121,7 @@ async def report_conflicts(
     """For the report: by value, result and policy, the conflicts that this run `settled`, and those of assets that are
     parked."""
     found = [(one, len(set(assets)), sorted(set(assets))[:EXAMPLES]) for one, assets in sorted(settled.items())]
-    for rule, parked, assets, examples in await context.store.losses_of(CONFLICT, context.run.id, EXAMPLES):
+    for rule, parked, assets, examples in await context.state.store.losses_of(CONFLICT, context.state.run.id, EXAMPLES):
         if parked:
             found.append((ConflictResult.read(rule), assets, examples))
     return [
@@ -132,7 +134,7 @@ def three_way_of(
     context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
 ) -> ThreeWay:
     """The comparison of one asset."""
-    shown = as_not_hidden(before, actual, context.target_schema)
+    shown = as_not_hidden(before, actual, context.target_end.schema)
     return ThreeWay(
         before=before,
         draft=draft,

@@ -33,7 +33,7 @@ class FilenameAllocator:
     async def load(self) -> None:
         """Load the names of a target not listed yet. The same listing shows whether there are assets of ours that
         a state without links does not know: raises SafetyStop if so (see `guards.lost_state`)."""
-        if self._decide and not await self.context.store.get_meta(NAMES_KNOWN):
+        if self._decide and not await self.context.state.store.get_meta(NAMES_KNOWN):
             await self._look(None)
 
     async def allocate(self, asset: Asset, draft: Draft, marker: str, *, new: bool) -> Draft:
@@ -42,7 +42,7 @@ class FilenameAllocator:
             return draft
         if new and not self.fresh:
             await self._look(await self._known_until())
-        others = names_beside(draft.filename, marker, self.context.target.limits.filename)
+        others = names_beside(draft.filename, marker, self.context.target_end.service.limits.filename)
         for name in chain((draft.filename,), others):
             if await self._reserved(name.casefold(), asset.id):
                 return draft if name == draft.filename else replace(draft, filename=name)
@@ -55,33 +55,39 @@ class FilenameAllocator:
 
     async def _reserved(self, folded: str, asset: str) -> bool:
         """First in the state of this job, which others ask whether it still has the name."""
-        taken = await self.context.store.reserve_name(folded, asset)
-        return taken is None and await self.context.shared.reserve_name(folded, asset)
+        taken = await self.context.state.store.reserve_name(folded, asset)
+        return taken is None and await self.context.target_end.shared.reserve_name(folded, asset)
 
     @property
     def _decide(self) -> bool:
-        return not self.context.target.capabilities.writes(Feature.SAME_NAMES)
+        return not self.context.target_end.service.capabilities.writes(Feature.SAME_NAMES)
 
     async def _known_until(self) -> datetime | None:
         """None: list everything."""
-        noted = await self.context.store.get_meta(NAMES_KNOWN)
-        return parse_instant(noted) - self.context.target.limits.lag - _SLACK if isinstance(noted, str) else None
+        noted = await self.context.state.store.get_meta(NAMES_KNOWN)
+        return (
+            parse_instant(noted) - self.context.target_end.service.limits.lag - _SLACK
+            if isinstance(noted, str)
+            else None
+        )
 
     async def _look(self, since: datetime | None) -> None:
         """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
-        until = context.clock.now() + context.target_account.clock_skew
-        blank = not (await context.store.get_meta(MARKS_KNOWN) or await context.store.link_count())
-        async for shard in context.target.shards(Window(since=since)):
-            async for batch in context.target.crawl(shard, None):
+        until = context.clock.now() + context.target_end.account.clock_skew
+        blank = not (await context.state.store.get_meta(MARKS_KNOWN) or await context.state.store.link_count())
+        async for shard in context.target_end.service.shards(Window(since=since)):
+            async for batch in context.target_end.service.crawl(shard, None):
                 assets = await self._of(batch.entries)
-                await context.store.take_names([(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets])
+                await context.state.store.take_names(
+                    [(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets]
+                )
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
             await refuse_marks(context, marked)
-            await known_marks(context.store, until)
+            await known_marks(context.state.store, until)
             context.target_end.looked_through = True
-        await context.store.set_meta(NAMES_KNOWN, instant_text(until))
+        await context.state.store.set_meta(NAMES_KNOWN, instant_text(until))
         self.fresh = True
 
     async def _of(self, entries: Sequence[Entry]) -> list[Asset]:
@@ -92,7 +98,7 @@ class FilenameAllocator:
             asset = entry.asset
             if asset is None:
                 with suppress(Rejected):
-                    asset = await whole(self.context.target, entry)
+                    asset = await whole(self.context.target_end.service, entry)
             if asset is not None:
                 found.append(asset)
         return found
@@ -100,8 +106,8 @@ class FilenameAllocator:
 
 def is_ours(context: RunContext, asset: Asset) -> bool:
     """Whether an existing asset of the target carries the marker of an asset of this source."""
-    field = context.crosswalk.marker
-    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_account.tenant)
+    field = context.mapping.crosswalk.marker
+    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_end.account.tenant)
 
 
 def names_beside(name: str, marker: str, most: int) -> Iterator[str]:

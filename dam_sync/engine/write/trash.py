@@ -43,7 +43,7 @@ class TargetTrash:
         """Remove the asset, or park it because somebody changed it. Raises the errors of the target, and SafetyStop for
         one that is gone although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
-        journal = context.store.journal(work, context.run.id)
+        journal = context.state.store.journal(work, context.state.run.id)
         found_there = await held(context, asset)
         actual = living(found_there)
         if not await journal.is_begun(journal_names.REMOVE):
@@ -53,7 +53,7 @@ class TargetTrash:
                 kind = ParkReason.CHANGED_AT_TARGET
                 message = f"it is gone from the source, and was changed at the target: {', '.join(changed)}"
                 return Outcome(action="parked", cause=kind, message=message, hint=kind.to_do)
-            await context.agree(work, operations.REMOVE)
+            await context.task.agree(work, operations.REMOVE)
         elif found_there is None:
             self.refuse_purged(link.target, link.source)
 
@@ -63,9 +63,9 @@ class TargetTrash:
     async def _intents(self, work: Work) -> Sequence[Json]:
         """Drafts that an attempt which did not complete the asset may have written in part."""
         context = self.context
-        if not await context.store.begun_assets([work.asset]):
+        if not await context.state.store.begun_assets([work.asset]):
             return ()
-        return await recorded_intents(context.store.journal(replace(work, begun=True), context.run.id))
+        return await recorded_intents(context.state.store.journal(replace(work, begun=True), context.state.run.id))
 
     async def changed(
         self,
@@ -80,7 +80,7 @@ class TargetTrash:
         what `read_members` found, and relations that others added, unless they lead to a target asset `besides`. link:
         without a draft for an asset that was not completed; complete: whether its create was."""
         context, seen = self.context, await with_members(self.context, actual)
-        pending = frozenset() if seen is actual else await context.store.open_placements(actual.id)
+        pending = frozenset() if seen is actual else await context.state.store.open_placements(actual.id)
         relations = await written_relations(context, actual, link, besides)
         expected = expected_of(context, link, intents, complete=complete, pending=pending, relations=relations)
         return compared(context, expected, seen, members=Members.MORE).foreign
@@ -89,13 +89,13 @@ class TargetTrash:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the
         trash, or the asset is parked until somebody takes it out. What is not there any more is created again."""
         context, link = self.context, found.link
-        begun = await context.store.journal(work, context.run.id).is_begun(journal_names.RESTORE)
+        begun = await context.state.store.journal(work, context.state.run.id).is_begun(journal_names.RESTORE)
         status = await self._status(AssetId(link.target))
         if not begun and status not in ("", TRASH):  # somebody took it out
-            await context.store.put_back(asset.id)
+            await context.state.store.put_back(asset.id)
             return ReadAsset(work, asset, link)
-        purged = not status and context.target.capabilities.reads(Feature.TRASH)
-        if Operation.RESTORE in context.target.capabilities and not purged:
+        purged = not status and context.target_end.service.capabilities.reads(Feature.TRASH)
+        if Operation.RESTORE in context.target_end.service.capabilities and not purged:
             return ReadAsset(work, asset, link, restores=True)
         if purged or found.retried:
             loss = Loss("asset", LossRule.CREATED_AGAIN, f"it was {link.target}")
@@ -107,21 +107,24 @@ class TargetTrash:
     async def _status(self, asset: AssetId) -> str:
         """The status at the target; empty for one that is gone."""
         try:
-            return (await self.context.target.fetch(asset)).status or "unknown"
+            return (await self.context.target_end.service.fetch(asset)).status or "unknown"
         except NotFound:
             return ""
 
     async def restore(self, work: Work, link: LinkRow) -> None:
         """Take the asset out of the trash. Raises the errors of the target; safe to repeat."""
         context = self.context
-        await context.agree(work, operations.RESTORE)
-        writer = ChangeWriter(context, AssetId(link.target), context.store.journal(work, context.run.id))
+        await context.task.agree(work, operations.RESTORE)
+        writer = ChangeWriter(context, AssetId(link.target), context.state.store.journal(work, context.state.run.id))
         await writer.write(AssetChange(restore=draft_from_json(link.draft)))
 
     def refuse_purged(self, target: str, source: str) -> None:
         """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
         shows its trash: the next one would be gone, too."""
-        if not self.context.target.capabilities.reads(Feature.TRASH) or self.context.options.accept_changes:
+        if (
+            not self.context.target_end.service.capabilities.reads(Feature.TRASH)
+            or self.context.task.options.accept_changes
+        ):
             return
         raise SafetyStop(
             f"{target} was to be moved to the trash of the target, and is not there: it was removed permanently, by "

@@ -23,7 +23,7 @@ class OwnWriter:
     async def outcome(self, item: DraftedAsset | Concluded) -> Outcome:
         """See `AssetWriter`. What the journal recorded may become durable only with the completion of the asset; after
         an error, all of it is."""
-        results = self.context.store.record_ahead(item.work)
+        results = self.context.state.store.record_ahead(item.work)
         try:
             return await self._outcome(item)
         except BaseException:

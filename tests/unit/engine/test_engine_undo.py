@@ -149,7 +149,7 @@ def test_values_that_would_show_the_asset_to_more_people_stay_unless_the_job_acc
     assert (WIDENS in undo.obstacles, any(returned), undo.shows) == (stays, not stays, False)
     assert undo.rows == (() if stays else (1,))
     accepting = Purposes(state)
-    accepting.context.policy = Policy(exposure=Waivers({ExposureRule.RETURNED: Waiver.ACCEPT}))
+    accepting.context.task.policy = Policy(exposure=Waivers({ExposureRule.RETURNED: Waiver.ACCEPT}))
     undo, _ = accepting.rollback()
     assert (WIDENS in undo.obstacles, undo.shows, undo.rows) == (False, stays, (1,))
 
