@@ -325,14 +325,14 @@ async def run_context_of(
     single_bytes = opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT
     state = RunState(store, run, job.state_on_server)
     return RunContext(
-        source_end=Source(
+        source=Source(
             opened.source,
             opened.source_schema,
             opened.source_account,
             _contents(opened, opened.source, single_bytes, options),
             scope_of(job.source),
         ),
-        target_end=Target(
+        target=Target(
             opened.target,
             opened.target_schema,
             opened.target_account,

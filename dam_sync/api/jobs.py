@@ -189,7 +189,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await finish_abandoned(context)
         await refuse_unknown(context)
         files = DryFiles(opened.source)
-        context.source_end.contents = files.contents
+        context.source.contents = files.contents
         if not options.only:
             await window_of(context)  # may start an interrupted run again
         done = await Done.of(context)

@@ -182,7 +182,7 @@ class _Undoing:
             counts=dict(undoing.counts),
             trashed=undoing.counts[TRASHED],
             linked=self.linked,
-            calls=dict(context.target_end.service.calls),
+            calls=dict(context.target.service.calls),
         )
         report.over = self._too_many(undoing) if context.task.dry else ""
         report.notes.extend(sentences.about_accepted(context.tallies.accepted))

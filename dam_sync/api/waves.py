@@ -239,10 +239,10 @@ async def begin_wave(chosen: WaveState | None, opened: ConnectedJob, context: Ru
     store.work_for(name)
     freeze = chosen.config.freeze
     if freeze is not None and not context.task.dry:
-        if context.target_end.time.earliest() < freeze.begins:  # by the clock of a service: ours is ahead
+        if context.target.time.earliest() < freeze.begins:  # by the clock of a service: ours is ahead
             waits = f"its freeze window begins at {freeze.shown(freeze.begins)} by the clocks of the services"
             raise SafetyStop(f"wave {name} may not run now: {waits}", hint="run it within the window")
-        left = (freeze.ends - context.target_end.time.latest()).total_seconds()
+        left = (freeze.ends - context.target.time.latest()).total_seconds()
         ends = context.clock.monotonic() + left
         if context.stopping.deadline is None or ends < context.stopping.deadline.at:
             context.stopping.deadline = Deadline(ends, END_OF_FREEZE.format(name), StopKind.FREEZE)

@@ -195,7 +195,7 @@ class DaskWorkers:
     async def _join(self, address: str) -> None:
         joining = self._joining
         assert joining is not None
-        known = len(self._run.target_end.counterparts.stored)
+        known = len(self._run.target.counterparts.stored)
         self._joiners.add(address)
         try:
             reply = await self._asked(address, tasks.join, pickle.dumps(joining))
@@ -311,7 +311,7 @@ class DaskWorkers:
         """The reply to an order. Raises WorkerLost once the worker certainly does nothing more about it."""
         assert self._joining is not None
         ticket = f"{member.process.place}-{self._clock.token()}"
-        stored, no_links = self._run.target_end.counterparts.stored, self._run.pulls.exhausted
+        stored, no_links = self._run.target.counterparts.stored, self._run.pulls.exhausted
         news = tuple(stored[member.known :])
         order = Order(self._joining.run, self._seal.sealed(item), ticket, member.known, news, no_links)
         knows, work = len(stored), item.work
@@ -421,7 +421,7 @@ class DaskWorkers:
     @property
     def _room(self) -> int:
         """Assets that one worker writes at once: together as many as one process would."""
-        able = self._run.target_end.service.capabilities
+        able = self._run.target.service.capabilities
         return max(able.batch, -(-able.writers // self._number))
 
 

@@ -20,7 +20,9 @@ WRITERS = {
 
 
 def _is_target(node: ast.expr) -> bool:
-    """`context.target`, or a name for it."""
+    """The service of a target, or a name for it."""
+    if isinstance(node, ast.Attribute) and node.attr == "service":
+        node = node.value
     return (isinstance(node, ast.Attribute) and node.attr in ("target", "_target")) or (
         isinstance(node, ast.Name) and node.id == "target"
     )

@@ -138,9 +138,7 @@ class Purposes:
     def drafts(self) -> list[Json]:
         """Those of which the target may hold any, by the names that they have at the target."""
         schema = self.state.target.schema
-        return [
-            self.context.target_end.counterparts.present(draft_to_json(draft), schema) for draft in self.state.before
-        ]
+        return [self.context.target.counterparts.present(draft_to_json(draft), schema) for draft in self.state.before]
 
     @cached_property
     def wanted(self) -> Draft:
@@ -149,7 +147,7 @@ class Purposes:
 
     def named(self, draft: Draft) -> Draft:
         """A draft by the names that terms and containers have at the target."""
-        present = self.context.target_end.counterparts.present(draft_to_json(draft), self.state.target.schema)
+        present = self.context.target.counterparts.present(draft_to_json(draft), self.state.target.schema)
         return draft_from_json(present)
 
     @cached_property
@@ -187,7 +185,7 @@ class Purposes:
         patch, _ = possible(merge_patches(self.drafts, self.wanted), schema, "")
         if not may_overwrite(patch, state.fresh, schema):
             return Settlement(patch)
-        actual = self.context.target_end.counterparts.as_known(state.seen, schema, self.wanted)
+        actual = self.context.target.counterparts.as_known(state.seen, schema, self.wanted)
         three = three_way_of(self.context, self.wanted, patch, self.drafts, actual, self.files)
         attempt = Attempt(cast(Any, MemoryJournal()), state.begun)
         return result_of(Settler(self.context).settlement(three, self.source, attempt))
@@ -221,7 +219,7 @@ class Purposes:
     def rollback(self) -> tuple[Undo, dict[str, Obstacle]]:
         """What the rollback of the last run writes, and what stays as others left it: of one that was completed, or of
         the attempts that were interrupted."""
-        state, able = self.state, self.context.target_end.service.capabilities
+        state, able = self.state, self.context.target.service.capabilities
         rows = list[LedgerRow]()
         before = draft_to_json(self.named(state.earlier))
         for number, draft in enumerate(state.before[1:] or state.before, 1):
@@ -235,12 +233,12 @@ class Purposes:
 
     def verification(self, draft: Draft, seen: Asset) -> list[Difference]:
         """Where an asset is not as it should be."""
-        known = self.context.target_end.counterparts.as_known(seen, self.state.target.schema)
+        known = self.context.target.counterparts.as_known(seen, self.state.target.schema)
         return differing(self.context, draft, with_everybody(self.context, known, draft, hidden=True))
 
     def adoption(self, draft: Draft, seen: Asset) -> list[Difference]:
         """Where an asset to be adopted differs."""
-        known = self.context.target_end.counterparts.as_known(seen, self.state.target.schema)
+        known = self.context.target.counterparts.as_known(seen, self.state.target.schema)
         return differing(self.context, draft, with_everybody(self.context, known, draft))
 
     # -- the target ---------------------------------------------------------------------------------------------------

@@ -7,14 +7,14 @@ from typing import Any
 
 TASK = ("options", "policy", "rotation", "wave", "planned", "dry", "reads_target", "repairs", "agree")
 PART_OF = {
-    "source_end": {
+    "source": {
         "source": "service",
         "source_schema": "schema",
         "source_account": "account",
         "contents": "contents",
         "readers": "readers",
     },
-    "target_end": {
+    "target": {
         "target": "service",
         "target_schema": "schema",
         "target_account": "account",
@@ -40,4 +40,5 @@ def run_double(**facts: Any) -> Any:
         part: {names[fact]: facts[fact] for fact in names.keys() & facts.keys()} for part, names in PART_OF.items()
     }
     made = {part: SimpleNamespace(**names) for part, names in parts.items()}
-    return SimpleNamespace(**made, **facts)
+    own = {fact: facts[fact] for fact in facts.keys() - {fact for names in PART_OF.values() for fact in names}}
+    return SimpleNamespace(**made, **own)

@@ -133,10 +133,10 @@ class WorkerOfRun:
             store.let_go(work)
 
     async def end_shared(self) -> None:
-        await self._cancellable(self._context.target_end.service.end_shared())
+        await self._cancellable(self._context.target.service.end_shared())
 
     async def sweep(self) -> int:
-        return await self._cancellable(self._context.target_end.service.sweep(self._context.state.store.is_recorded))
+        return await self._cancellable(self._context.target.service.sweep(self._context.state.store.is_recorded))
 
     async def hurry(self) -> None:
         self._context.stopping.token.stop("the run is to end soon", hurry=True)
@@ -161,19 +161,19 @@ class WorkerOfRun:
         overtake each other."""
         self._context.pulls.reported = order.no_links
         known = order.known if self._known < 0 else self._known
-        self._context.target_end.counterparts.learn(order.counterparts[max(0, known - order.known) :])
+        self._context.target.counterparts.learn(order.counterparts[max(0, known - order.known) :])
         self._known = max(known, order.known + len(order.counterparts))
         if isinstance(order.item, DraftedAsset):
             self._learn_terms(order.item.drafted.draft)
 
     def _learn_terms(self, draft: Draft) -> None:
         """Terms of a draft exist, though this worker may have read their vocabularies before."""
-        fields = self._context.target_end.schema.fields
+        fields = self._context.target.schema.fields
         for key, value in draft.fields.items():
             vocabulary = fields[key].vocabulary if key in fields else ""
             for one in value if vocabulary and isinstance(value, tuple) else (value,):
                 if vocabulary and isinstance(one, Term) and one.id:
-                    self._context.target_end.service.learn_term(vocabulary, one)
+                    self._context.target.service.learn_term(vocabulary, one)
 
     async def _cancellable(self, work: Coroutine[Any, Any, T]) -> T:
         """The result, unless this worker loses the run. Raises WorkerLost then."""

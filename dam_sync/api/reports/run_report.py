@@ -81,7 +81,7 @@ class Done:
 
 
 async def _work_of(context: RunContext) -> WorkSummary:
-    fields = frozenset(map(field_name, context.source_end.schema.fields))
+    fields = frozenset(map(field_name, context.source.schema.fields))
     return await WorkSummary.of(context.state.store, context.state.run.id, fields)
 
 
@@ -102,11 +102,11 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     written = await LedgerSummary.of(store, run.id, done.ledger)
     report.operations, report.repaired, report.digest = written.operations, written.repaired, written.digest
     report.notes.extend(sentences.about_repair(report.repaired) if report.is_plan else [])
-    report.terms, report.containers = written.made.of_terms(context.target_end.schema), written.made.of_containers()
+    report.terms, report.containers = written.made.of_terms(context.target.schema), written.made.of_containers()
     work = (await _work_of(context)).without(done.work)
     report.accounts, report.collisions, report.files = work.field_accounts(), work.collisions(), work.file_problems()
     report.mapping = _mapping(opened, context, work)
-    labels = {field_name(key): known.label for key, known in context.source_end.schema.fields.items()}
+    labels = {field_name(key): known.label for key, known in context.source.schema.fields.items()}
     report.omissions = work.omissions(context.mapping.samples.left_out, labels)
     lines = work.loss_lines(_optional(opened, context))
     report.exposure = await report_exposure(context, lines)
@@ -164,7 +164,7 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     unseen = unseen_changes(context, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.task.policy.rotation))
     report.notes.extend(sentences.about_read_again(context.tallies.read_again, window.get("rotation")))
-    unrenamed = context.target_end.counterparts.notes
+    unrenamed = context.target.counterparts.notes
     report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
     report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
     if (policy := context.task.policy.deletions) is not None:
@@ -270,5 +270,5 @@ def _is_loss(line: LossLine) -> bool:
 
 
 def _irreversible(context: RunContext, operations: Mapping[str, int]) -> list[IrreversibleStep]:
-    known = context.target_end.service.capabilities.irreversible
+    known = context.target.service.capabilities.irreversible
     return [IrreversibleStep(kind, operations[kind], text) for kind in operations for text in known.get(kind, ())]

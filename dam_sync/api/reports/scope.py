@@ -48,7 +48,7 @@ def _of_sample(listed: int, covered: int) -> str:
 
 
 def _of_limit(context: RunContext, covered: int) -> str:
-    total = context.source_end.account.total
+    total = context.source.account.total
     first = the_first(covered, "asset") if total is None else f"the first {covered:,} of {counted(total, 'asset')}"
     return (
         f"{first} in the order of the listing, which need not resemble the rest; "

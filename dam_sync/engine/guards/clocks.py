@@ -10,5 +10,5 @@ from dam_sync.engine.guards.finding import GuardFinding
 
 async def wrong_clock(context: RunContext) -> AsyncIterator[GuardFinding]:
     """By the responses that came until now; without a call."""
-    if (fault := context.target_end.time.fault) is not None:
+    if (fault := context.target.time.fault) is not None:
         yield GuardFinding(fault.message, fault.hint, passing=True)

@@ -35,11 +35,11 @@ async def refuse_copies(context: RunContext) -> None:
     if await context.state.store.get_meta(COMPARED) == _pair(context) or await context.state.store.link_count():
         return
     look = FirstLook(
-        context.source_end.service,
-        context.target_end.service,
-        context.target_end.account,
+        context.source.service,
+        context.target.service,
+        context.target.account,
         context.mapping.crosswalk.selects,
-        alike=context.target_end.alike,
+        alike=context.target.alike,
     )
     found = await look.finding()
     await accept(context, refuse([found] if found is not None else [], context.task.options))
@@ -52,7 +52,7 @@ async def note_compared(context: RunContext, store: SqlStore) -> None:
 
 
 def _pair(context: RunContext) -> list[Json]:
-    return [context.source_end.account.tenant, context.target_end.account.tenant]
+    return [context.source.account.tenant, context.target.account.tenant]
 
 
 @dataclass(slots=True)

@@ -46,11 +46,7 @@ class CreateGuard:
         """Raises SafetyStop if the target has an asset with this marker. Only for an asset without a link of which no
         create was begun."""
         context, key = self.context, self.context.mapping.crosswalk.marker
-        if (
-            key is None
-            or context.target_end.looked_through
-            or Operation.FIND not in context.target_end.service.capabilities
-        ):
+        if key is None or context.target.looked_through or Operation.FIND not in context.target.service.capabilities:
             return
         found = await self._found(Marker(key, marker))
         if found is not None:
@@ -73,10 +69,10 @@ class CreateGuard:
             return self.unlinked.get(marker.value)
         self.asked += 1
         try:
-            found = await self.context.target_end.service.look_for(marker)
+            found = await self.context.target.service.look_for(marker)
         except Rejected:  # a marker that cannot be searched for
             return None
-        return None if found is None or await is_gone(self.context.target_end.service, found) else found
+        return None if found is None or await is_gone(self.context.target.service, found) else found
 
     async def _most(self) -> int:
         if self.most is None:
@@ -91,18 +87,18 @@ class CreateGuard:
         if key is None or not isinstance(noted, str):
             return False
         left = READ_FOR_ONE * self.asked
-        async for entry in self._unlinked(parse_instant(noted) - context.target_end.service.limits.lag - SLACK):
+        async for entry in self._unlinked(parse_instant(noted) - context.target.service.limits.lag - SLACK):
             if left == 0:
                 return False
             left -= 1
             asset = await _asset_of(context, entry)
-            if asset is not None and is_marked(asset, key, context.source_end.account.tenant):
+            if asset is not None and is_marked(asset, key, context.source.account.tenant):
                 self.unlinked[plain_text(asset.fields.get(key))] = asset.id
         await context.state.store.set_meta(MARKS_UNTIL, instant_text(until))
         return True
 
     async def _unlinked(self, since: datetime) -> AsyncIterator[Entry]:
-        target = self.context.target_end.service
+        target = self.context.target.service
         async for shard in target.shards(Window(since=since, ids_only=True)):
             async for batch in target.crawl(shard, None):
                 there = [entry for entry in batch.entries if not entry.deleted]
@@ -121,7 +117,7 @@ async def forget_reported(context: RunContext) -> None:
 async def _asset_of(context: RunContext, entry: Entry) -> Asset | None:
     """A listing of ids alone may lack fields: the asset as it is."""
     try:
-        asset = await whole(context.target_end.service, Entry(entry.id, entry.revision))
+        asset = await whole(context.target.service, Entry(entry.id, entry.revision))
     except Rejected:
         return None
     return None if asset is None or asset.status == TRASH else asset

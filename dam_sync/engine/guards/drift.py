@@ -47,7 +47,7 @@ async def changed_schema(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 def schema_facts(context: RunContext) -> Json:
     """The parts of both schemas that the mapping uses, to be stored."""
-    return used_of(context.mapping.crosswalk, context.source_end.schema, context.target_end.schema)
+    return used_of(context.mapping.crosswalk, context.source.schema, context.target.schema)
 
 
 async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex]) -> None:
@@ -82,5 +82,5 @@ def _lost(known: Mapping[str, Json], now: Mapping[str, list[str]]) -> Iterator[G
 
 
 def _is_closed(context: RunContext, vocabulary: str) -> bool:
-    known = context.target_end.schema.vocabularies.get(vocabulary)
+    known = context.target.schema.vocabularies.get(vocabulary)
     return known is not None and known.closed

@@ -92,14 +92,14 @@ class ExposureGate:
     @classmethod
     def of(cls, context: RunContext) -> ExposureGate:
         """That of a run."""
-        waivers, earliest = context.task.policy.exposure, context.target_end.time.earliest
+        waivers, earliest = context.task.policy.exposure, context.target.time.earliest
         return cls(
-            context.source_end.service,
-            context.target_end.service,
-            context.target_end.schema,
+            context.source.service,
+            context.target.service,
+            context.target.schema,
             waivers,
             earliest,
-            context.target_end.alike,
+            context.target.alike,
         )
 
     def judge(
@@ -168,7 +168,7 @@ def judge(
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
-    before = context.target_end.counterparts.present(link.draft, context.target_end.schema)
+    before = context.target.counterparts.present(link.draft, context.target.schema)
     known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
     exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
@@ -182,8 +182,8 @@ def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list
     groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
-    moment, there = context.target_end.time.earliest(), seen_audience(context, draft, actual)
-    allowed = Audience(groups=context.target_end.service.audience(draft).groups or frozenset())
+    moment, there = context.target.time.earliest(), seen_audience(context, draft, actual)
+    allowed = Audience(groups=context.target.service.audience(draft).groups or frozenset())
     if (there.release_at and there.release_at > moment) or not is_wider(allowed, there, moment, SECOND):
         return []
     seen = groups_text(there.groups)
@@ -194,8 +194,8 @@ def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
     """Who sees an asset of the target, as it was read. What hides an asset elsewhere counts only where it does so at
     this target: statuses and dates are plain values at some."""
     as_draft = replace(draft, closed=False, rights=actual.rights)
-    dated, there = context.target_end.service.audience(as_draft), audience_of(actual)
-    hidden = there.hidden if context.target_end.schema.status_hides else ""
+    dated, there = context.target.service.audience(as_draft), audience_of(actual)
+    hidden = there.hidden if context.target.schema.status_hides else ""
     if not hidden and is_seen_by_nobody(actual):
         hidden = NO_RELEASE
     return replace(
@@ -214,7 +214,7 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
     if draft.closed:
         return replace(draft, closed=not seen_though_closed(context, draft, actual))
     wanted, there, rights = (
-        context.target_end.service.audience(draft),
+        context.target.service.audience(draft),
         seen_audience(context, draft, actual),
         draft.rights,
     )
@@ -223,12 +223,12 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
     status = (actual.substatus or actual.status) if wanted.hidden and draft.status else draft.status
     groups = rights.groups if rights.groups and wanted.groups is not None else wanted.groups  # once they are written
     wanted = replace(wanted, hidden="", groups=groups)
-    precision = context.target_end.service.limits.precision
+    precision = context.target.service.limits.precision
     if copy is not None:
-        precision = max(precision, context.source_end.service.limits.precision)
+        precision = max(precision, context.source.service.limits.precision)
 
     def wider(shown: Audience) -> bool:
-        return is_wider(wanted, shown, context.target_end.time.earliest(), precision)
+        return is_wider(wanted, shown, context.target.time.earliest(), precision)
 
     if wider(replace(wanted, groups=there.groups)) and (
         copy is None or _says_of_original(context, copy, draft, wanted, there)
@@ -244,28 +244,26 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
 def _says_of_original(context: RunContext, copy: Asset, draft: Draft, wanted: Audience, there: Audience) -> bool:
     """Whether the groups of a copy say by whom its original may be seen: it has some, its service did not give them to
     it by default, and written into the original they let nobody in who does not see it."""
-    moment, precision = context.target_end.time.earliest(), context.target_end.service.limits.precision
+    moment, precision = context.target.time.earliest(), context.target.service.limits.precision
     opens = is_wider(replace(wanted, groups=there.groups), wanted, moment, precision)
     return bool(draft.rights.groups) and copy.rights.groups not in _given(context, copy) and not opens
 
 
 def _given(context: RunContext, copy: Asset) -> set[frozenset[str] | None]:
     """The groups that assets of the source have by default, by profile."""
-    profiles = {"", *(kind.profile for kind in context.source_end.schema.types)}
-    return {
-        context.source_end.service.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles
-    }
+    profiles = {"", *(kind.profile for kind in context.source.schema.types)}
+    return {context.source.service.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles}
 
 
 def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:
     """The new terms of an asset that not everybody sees, at either service: whoever sees the lists of the target reads
     their names there. new: with their vocabularies."""
     there, release = audience_of(asset), asset.rights.release_at
-    limited = there.hidden or there.groups or (release is not None and release > context.target_end.time.earliest())
+    limited = there.hidden or there.groups or (release is not None and release > context.target.time.earliest())
     if not new or not limited:
         return ()
-    shown = context.target_end.service.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
-    if shown.hidden or context.target_end.service.audience(draft) == shown:
+    shown = context.target.service.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
+    if shown.hidden or context.target.service.audience(draft) == shown:
         return ()  # a target that shows nothing, or this asset to everybody
     names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
     more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
@@ -281,7 +279,7 @@ async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
     unreleased = isinstance(parked.cause, ExposureCause) and ExposureRule.UNRELEASED in parked.cause.rules
-    if release is None or release <= context.target_end.time.earliest() or not unreleased:
+    if release is None or release <= context.target.time.earliest() or not unreleased:
         return
     known = await context.state.store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
@@ -296,7 +294,7 @@ async def retry_exposed(context: RunContext) -> None:
     store = context.state.store
     now = digest_of(_decided_by(context))
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.target_end.time.earliest()
+    come = bool(due) and parse_instant(due) <= context.target.time.earliest()
     if before != now or come:
         causes = [row.cause for row in await store.parked_causes() if isinstance(row.cause, ExposureCause)]
         if causes:
@@ -309,11 +307,11 @@ async def retry_exposed(context: RunContext) -> None:
 
 def _decided_by(context: RunContext) -> list[Json]:
     """What decides besides the asset whether one is set aside."""
-    source, target = context.source_end.service.exposure_options(), context.target_end.service.exposure_options()
+    source, target = context.source.service.exposure_options(), context.target.service.exposure_options()
     return [
         context.mapping.crosswalk.digest,
         sorted(context.task.policy.exposure.given.items()),
-        hides_existing(context.target_end.service),
+        hides_existing(context.target.service),
         sorted(source.named),
         sorted(target.named),
         [[one.name, one.key, *one.candidates] for one in target.closing],
@@ -346,12 +344,12 @@ async def _advice(context: RunContext) -> dict[ExposureRule, Advice]:
         HeldBack(ExposureRule(row.rule), tuple(row.remedies), frozenset(row.groups), row.assets, row.closes)
         for row in rows
     ]
-    library = context.source_end.account.total
+    library = context.source.account.total
     if library is None:
         library = (
             await context.state.store.link_count() + (await context.state.store.tally(context.state.run.id))["listed"]
         )
-    return advice_of(held, context.source_end.service.exposure_options(), library)
+    return advice_of(held, context.source.service.exposure_options(), library)
 
 
 def held_back_of(outcome: Outcome) -> list[HeldBack]:

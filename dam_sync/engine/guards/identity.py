@@ -15,7 +15,7 @@ async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
     A new secret for the same login is not another login."""
     if await context.state.store.is_blank():
         return
-    for side, account in (("source", context.source_end.account), ("target", context.target_end.account)):
+    for side, account in (("source", context.source.account), ("target", context.target.account)):
         tenant = await context.state.store.get_meta(tenant_key(side))
         named_since = side == "target" and tenant == account.unnamed  # adopted, and named by this run
         if tenant not in (None, account.tenant, account.former or None) and not named_since:
@@ -42,9 +42,9 @@ def _other_user(side: str, before: str, now: str) -> GuardFinding:
 
 async def use_origin(context: RunContext) -> str:
     """Use the name that the source had when the state was created for our markers, and return it."""
-    origin = context.source_end.account.tenant
+    origin = context.source.account.tenant
     if not await context.state.store.is_blank():
         noted = await context.state.store.get_meta(ORIGIN) or await context.state.store.get_meta(tenant_key("source"))
         origin = str(noted or origin)
-    context.source_end.account = replace(context.source_end.account, tenant=origin)
+    context.source.account = replace(context.source.account, tenant=origin)
     return origin

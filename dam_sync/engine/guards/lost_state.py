@@ -31,7 +31,7 @@ async def refuse_lost_state(context: RunContext) -> None:
     until = target_now(context)
     await refuse_marks(context, await _unlinked_marks(context))
     await known_marks(store, until)
-    context.target_end.looked_through = True
+    context.target.looked_through = True
 
 
 async def known_marks(store: SqlStore, until: datetime) -> None:
@@ -44,15 +44,15 @@ async def known_marks(store: SqlStore, until: datetime) -> None:
 
 def target_now(context: RunContext) -> datetime:
     """The time at the target."""
-    return context.clock.now() + context.target_end.account.clock_skew
+    return context.clock.now() + context.target.account.clock_skew
 
 
 async def _unlinked_marks(context: RunContext) -> int:
-    field, tenant = context.mapping.crosswalk.marker, context.source_end.account.tenant
+    field, tenant = context.mapping.crosswalk.marker, context.source.account.tenant
     if field is None:
         return 0
     marked = 0
-    async for asset in everything_in(context.target_end.service):
+    async for asset in everything_in(context.target.service):
         if is_marked(asset, field, tenant):
             marked += not await context.state.store.links_by_target([asset.id])
     return marked

@@ -75,11 +75,11 @@ class Disappearance:
 async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The source returns nothing, or far less than what is linked and not known to be gone. Without a count,
     some linked assets are requested."""
-    store, total = context.state.store, context.source_end.account.total
+    store, total = context.state.store, context.source.account.total
     if context.task.options.only:
         return
     if total is None:
-        if await _mostly_gone(context.source_end.service, [link.source for link in await store.sample_links(SAMPLE)]):
+        if await _mostly_gone(context.source.service, [link.source for link in await store.sample_links(SAMPLE)]):
             yield GuardFinding("the source returns none of the assets that were moved from it before", RIGHTS_HINT)
     elif (found := _few(await store.link_count(), total, await known_gone(store))) is not None:
         yield found
@@ -88,7 +88,7 @@ async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
 async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
     """The target returns far fewer assets than are linked, and those requested are missing. Its index may be behind
     its writes, so the count alone proves nothing."""
-    known, total = await context.state.store.link_count(), context.target_end.account.total
+    known, total = await context.state.store.link_count(), context.target.account.total
     if not known or (total is not None and total >= known * SHRUNK):
         return
     if await target_is_empty(context):
@@ -112,19 +112,19 @@ async def target_is_empty(context: RunContext) -> bool:
     no longer be behind, which is shown meanwhile. Those that a killed run or rollback was moving to the trash prove
     nothing."""
     sample = await context.state.store.without_begun_removals(await context.state.store.sample_links(SAMPLE))
-    asked, lag = [link.target for link in sample], context.target_end.service.limits.lag.total_seconds()
-    gone = await _gone_of(context.target_end.service, asked)
+    asked, lag = [link.target for link in sample], context.target.service.limits.lag.total_seconds()
+    gone = await _gone_of(context.target.service, asked)
     if not _is_most(gone, asked):
         return False
     waiting = WAITING.format(gone, counted(len(asked), "asset"))
     await sleep_looking(context.clock, lag, context.stopping.refuse_stopped, waiting)
-    return await _mostly_gone(context.target_end.service, asked)
+    return await _mostly_gone(context.target.service, asked)
 
 
 async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
     """Raises SafetyStop if a full listing is empty, far smaller than the count of the source, or far smaller than
     what is linked. The listing is then discarded, so that the next run lists again."""
-    total = context.source_end.account.total or 0
+    total = context.source.account.total or 0
     found = _few(await context.state.store.link_count(), listed, await known_gone(context.state.store))
     if found is None and total > listed / SHRUNK:  # a total may have more digits than a float
         found = GuardFinding(f"the source counts {counted(total, 'asset')} but its listing has {listed:,}", RIGHTS_HINT)

@@ -47,7 +47,7 @@ class MissingMonitor:
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
         """The error with its reason if the asset itself was not found: gone from the target, or from the
         source. Costs a call to each. Raises SafetyStop if the target is empty, or too many disappeared."""
-        source, target = self.context.source_end.service, self.context.target_end.service
+        source, target = self.context.source.service, self.context.target.service
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self.from_target()
             message = f"it was moved before, and {link.target} is no longer at the target"
@@ -83,7 +83,7 @@ async def settle_begun_removals(context: RunContext) -> None:
     any more, so that the run creates it again. Safe to repeat."""
     store = context.state.store
     for begun in await store.begun_removals():
-        if await is_gone(context.target_end.service, AssetId(begun.target)):
+        if await is_gone(context.target.service, AssetId(begun.target)):
             await store.undone(begun.run, Undone(begun.source, begun.target, (), UNLINKED, again=True))
         else:
             await store.forget_undo(begun.run, begun.target)

@@ -48,7 +48,7 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
     await accept(context, refuse(found, context.task.options))
     if lost:
         await context.state.store.accept_rows()
-    context.target_end.time.accept()
+    context.target.time.accept()
     facts[ORIGIN] = await use_origin(context)
     known = {key: await context.state.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
@@ -64,7 +64,7 @@ async def refuse_before_verify(context: RunContext) -> None:
     found = [finding async for finding in _findings(context)]
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
     await accept(context, refuse(found, context.task.options))
-    context.target_end.time.accept()
+    context.target.time.accept()
     await use_origin(context)
 
 
@@ -74,7 +74,7 @@ async def refuse_other_services(context: RunContext) -> None:
     guards: tuple[Guard, ...] = (wrong_clock, changed_identity, emptied_target, changed_rows)
     found = [finding for guard in guards for finding in [each async for each in guard(context)]]
     await accept(context, refuse(found, context.task.options))
-    context.target_end.time.accept()
+    context.target.time.accept()
     await use_origin(context)
 
 
@@ -129,7 +129,7 @@ async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 async def _facts(context: RunContext) -> dict[str, Json]:
     facts: dict[str, Json] = {MAPPING: context.mapping.crosswalk.digest, SCHEMA: schema_facts(context)}
-    for side, account in (("source", context.source_end.account), ("target", context.target_end.account)):
+    for side, account in (("source", context.source.account), ("target", context.target.account)):
         facts[tenant_key(side)] = account.tenant
         if account.user:
             facts[user_key(side)] = account.user

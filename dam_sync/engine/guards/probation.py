@@ -36,8 +36,8 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
     Those that stay are completed; those that wait for a decision are parked; those that are gone are parked and
     returned. Safe to repeat.
     """
-    now = context.target_end.time.earliest()
-    stays = now - context.target_end.service.limits.probation
+    now = context.target.time.earliest()
+    stays = now - context.target.service.limits.probation
     if not (await context.state.store.on_probation(stays if due else None)).number:
         return []
     await context.phases.enter("checking new assets")
@@ -47,12 +47,12 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
         after = links[-1].source
         asked = [link for link in links if not due or _stays(link, stays)]
         made = min((link.made_at for link in asked if link.made_at), default=now)
-        if context.target_end.service.limits.dedup_window:
-            missing = await context.target_end.service.missing([AssetId(link.target) for link in asked], made)
+        if context.target.service.limits.dedup_window:
+            missing = await context.target.service.missing([AssetId(link.target) for link in asked], made)
             gone += [link for link in asked if link.target in missing]
             there = [link.source for link in asked if link.target not in missing and _stays(link, stays)]
         else:
-            incomplete = await context.target_end.service.incomplete([AssetId(link.target) for link in asked], made)
+            incomplete = await context.target.service.incomplete([AssetId(link.target) for link in asked], made)
             there = [link.source for link in asked if link.target not in incomplete]
             queued = [link for link in asked if link.target in incomplete and _stays(link, stays)]
             await _park_queued(context, queued, run)
@@ -63,14 +63,14 @@ async def watch_probation(context: RunContext, *, due: bool = False, run: int = 
 async def still_deletable(context: RunContext) -> tuple[int, str] | None:
     """How many assets the service may still delete as duplicates, and until when; None if there are none."""
     left = await context.state.store.on_probation()
-    if not left.last or not context.target_end.service.limits.dedup_window:
+    if not left.last or not context.target.service.limits.dedup_window:
         return None
     return left.number, until_text(context, left.last)
 
 
 def until_text(context: RunContext, last: datetime) -> str:
     """The end of the last probation as text, to the second."""
-    until = last + context.target_end.service.limits.probation + timedelta(seconds=1)
+    until = last + context.target.service.limits.probation + timedelta(seconds=1)
     return instant_text(until.replace(microsecond=0))
 
 
@@ -84,7 +84,7 @@ async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcom
 async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
     """Called when a new asset is missing. Raises NotFound if the service removed it; it is created again only if the
     operator retries it."""
-    if not context.target_end.service.limits.dedup_window or not await context.target_end.service.missing(
+    if not context.target.service.limits.dedup_window or not await context.target.service.missing(
         [target], context.clock.now()
     ):
         return
@@ -101,7 +101,7 @@ def _stays(link: LinkRow, stays: datetime) -> bool:
 async def _park_queued(context: RunContext, links: Sequence[LinkRow], run: int) -> None:
     """They keep their links, so that nothing is uploaded again, and stay on probation."""
     for link in links:
-        window = context.target_end.service.limits.queue_window.total_seconds() / 60
+        window = context.target.service.limits.queue_window.total_seconds() / 60
         message = f"{link.target} is still not complete at the target {window:.0f} minutes after its upload"
         outcome = Outcome("parked", ParkReason.UPLOAD_QUEUED, message, ParkReason.UPLOAD_QUEUED.to_do)
         if await context.state.store.park_settled(link.source, outcome, run):
@@ -110,7 +110,7 @@ async def _park_queued(context: RunContext, links: Sequence[LinkRow], run: int) 
 
 
 async def _park(context: RunContext, gone: Sequence[LinkRow], run: int) -> list[Removal]:
-    await context.target_end.service.probe()  # the credential still works, so what it does not see is gone
+    await context.target.service.probe()  # the credential still works, so what it does not see is gone
     twins = await _twins(context, gone)
     rows = [_removal(link, twins.get(link.source)) for link in gone]
     await context.state.store.removed(rows, PARKED, run)

@@ -24,22 +24,20 @@ async def terms_of(context: RunContext) -> TargetTerms:
         await context.state.store.get_meta(window_key(context.state.run.id)) or {}
     ).get("full")
     if not isinstance(noted, dict) or noted.get("mapping") != context.mapping.crosswalk.digest or full:
-        return TargetTerms(context.target_end.service, journal, vocabularies, shared=context.target_end.shared)
+        return TargetTerms(context.target.service, journal, vocabularies, shared=context.target.shared)
     return TargetTerms(
-        context.target_end.service,
+        context.target.service,
         journal,
         vocabularies,
         _open(context, noted["terms"]),
-        shared=context.target_end.shared,
+        shared=context.target.shared,
     )
 
 
 def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
-    known = context.target_end.schema.vocabularies
+    known = context.target.schema.vocabularies
     return {
-        name: unmixed(
-            {key: term_from_json(term) for key, term in terms.items()}, context.target_end.counterparts.mixed_up
-        )
+        name: unmixed({key: term_from_json(term) for key, term in terms.items()}, context.target.counterparts.mixed_up)
         for name, terms in noted.items()
         if name in known and not known[name].closed
     }

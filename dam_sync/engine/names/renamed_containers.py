@@ -85,7 +85,7 @@ class ContainerRenames:
     def stuck(self, placements: Iterable[Placement]) -> tuple[Loss, ...]:
         """Containers that keep another name than the source has, with every asset in them, because the target neither
         renames them nor moves assets. placements: of a draft, with the target's ids."""
-        able, found = self.context.target_end.service.capabilities, dict[str, Loss]()
+        able, found = self.context.target.service.capabilities, dict[str, Loss]()
         for place in placements:
             name = self.containers.path_of(place.kind, place.id)
             fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
@@ -182,8 +182,8 @@ class ContainerRenames:
     async def _listing(self) -> Mapping[tuple[str, str], Placement]:
         if self._listed is None:
             self._listed = {}
-            if Operation.CONTAINERS in self.context.source_end.service.capabilities:
-                async for origin in self.context.source_end.service.containers():
+            if Operation.CONTAINERS in self.context.source.service.capabilities:
+                async for origin in self.context.source.service.containers():
                     self._listed[origin.kind, origin.id] = origin
             for origin in self._listed.values():
                 if (place := self._made_of(origin)) is not None:
@@ -234,7 +234,7 @@ class _StandingContainer:
         return self.names.containers.path_of(self.row.place, self.row.target)
 
     async def facts(self) -> NameFacts:
-        row, able = self.row, self.names.context.target_end.service.capabilities
+        row, able = self.row, self.names.context.target.service.capabilities
         there = self.names.containers.standing(row.place, self.wanted.path)
         if there == row.target or self.wanted.path == row.wanted:  # only others gave it another name
             return NameFacts()
@@ -253,7 +253,7 @@ class _StandingContainer:
                     await self._take(Placement(kind, old, identity), new, self.wanted.path[:depth], None)
 
     def is_able(self, step: Level) -> bool:
-        return not step.moved or self.row.place in self.names.context.target_end.service.capabilities.moves
+        return not step.moved or self.row.place in self.names.context.target.service.capabilities.moves
 
     async def rename(self, step: Level) -> None:
         kind, now, containers = self.row.place, self.path(), self.names.containers
@@ -276,7 +276,7 @@ class _StandingContainer:
         await self.names.remember(self.origin, replace(self.wanted, id=self.row.target), run)
 
     async def keep(self, kept: RenameObstacle) -> None:
-        able, kind = self.names.context.target_end.service.capabilities, self.row.place
+        able, kind = self.names.context.target.service.capabilities, self.row.place
         detail = kept.error.message if kept.error is not None else ""
         if kept.why in _UNABLE:
             detail = able.features[_UNABLE[kept.why]].why

@@ -90,7 +90,7 @@ class TermRenames:
         rule = self.context.mapping.crosswalk.vocabularies.get(vocabulary)
         if rule is None or not rule.by_path or not self._earlier:
             return ()
-        if Operation.TERMS in self.context.source_end.service.capabilities:
+        if Operation.TERMS in self.context.source.service.capabilities:
             await self.origins.read()
         own = self.origins.at(rule.source, term.path)
         return (MetTerm(rule, own.id, term.path),) if own is not None else ()
@@ -194,7 +194,7 @@ class TermRenames:
         """It keeps its name, permanently or until somebody decides."""
         detail = kept.error.message if kept.error is not None else ""
         if kept.why is NotRenamed.FIXED:
-            detail = self.context.target_end.service.capabilities.features[Feature.RENAMED_TERMS].why
+            detail = self.context.target.service.capabilities.features[Feature.RENAMED_TERMS].why
         self._leave(row, needed.term, kept.why, detail)
         if kept.action is NameAction.OPEN:
             self.undecided.add((row.scope, row.source))
@@ -232,7 +232,7 @@ class _StandingTerm:
         return self.at
 
     async def facts(self) -> NameFacts:
-        row, able = self.row, self.names.context.target_end.service.capabilities
+        row, able = self.row, self.names.context.target.service.capabilities
         named = fold(row.wanted[-1]) != fold(row.origin[-1])
         fixed = Operation.RENAME_TERM not in able
         return NameFacts(named=named, shared=await self.names.known.is_shared(row), fixed=fixed)

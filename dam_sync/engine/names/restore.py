@@ -59,16 +59,14 @@ class NameRestorer:
         context, journal = self.context, self.context.state.store.run_journal(f"undo:{self.listed.run}")
         sides = [(row, _sides(row)) for row in self.listed.renames() if journal_names.kind_of(row.operation) == TERM]
         names = tuple(dict.fromkeys(_vocabulary(row, side) for row, side in sides if side is not None))
-        self.terms = TargetTerms(context.target_end.service, journal, names, shared=context.target_end.shared)
-        naming = context.target_end.schema.naming
-        self.containers = TargetContainers(
-            context.target_end.service, journal, naming, shared=context.target_end.shared
-        )
+        self.terms = TargetTerms(context.target.service, journal, names, shared=context.target.shared)
+        naming = context.target.schema.naming
+        self.containers = TargetContainers(context.target.service, journal, naming, shared=context.target.shared)
 
     def prevented(self, row: LedgerRow) -> Obstacle | None:
         """Why the rename stays, as far as the capabilities of the target say."""
         kind = journal_names.kind_of(row.operation)
-        able = NEEDS[kind] in self.context.target_end.service.capabilities
+        able = NEEDS[kind] in self.context.target.service.capabilities
         return None if able and _sides(row) is not None else Obstacle(WHAT[kind], UNABLE)
 
     async def undo(self, row: LedgerRow) -> bool:
@@ -103,7 +101,7 @@ class NameRestorer:
             if kept is not None:
                 return _reason(kept), False
             back = one.restored()
-            rows = self.context.target_end.counterparts.restored(back)
+            rows = self.context.target.counterparts.restored(back)
             await forget_terms(self.context, back)
             seqs = (row.seq,) if row.seq < UNRECORDED else ()
             await self.context.state.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
@@ -187,7 +185,7 @@ class _FormerTerm(_Former):
         return self.trees.at(step.new) not in ("", self.now.id or self.path())
 
     async def is_used(self) -> bool:
-        return await self.names.context.target_end.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
+        return await self.names.context.target.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
 
     async def complete(self) -> None:
         """A killed process may have made a part of the rename only: it is repeated."""
@@ -241,7 +239,7 @@ class _FormerContainer(_Former):
         return self.trees.at(step.new) not in ("", self.row.target)
 
     async def is_used(self) -> bool:
-        return await self.names.context.target_end.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
+        return await self.names.context.target.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
 
     async def complete(self) -> None:
         """What a killed process did is known by its path: the containers were read since."""

@@ -30,14 +30,14 @@ class SourceTerms:
     @classmethod
     def of(cls, context: RunContext) -> SourceTerms:
         """The source terms that a run needs."""
-        crosswalk, fields = context.mapping.crosswalk, context.source_end.schema.fields
+        crosswalk, fields = context.mapping.crosswalk, context.source.schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {
             key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.coverage.needed
         }
         trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
         return cls(
-            context.source_end.service,
+            context.source.service,
             {key: name for key, name in known.items() if from_ & {"", name}},
             frozenset(key for key, name in known.items() if trees & {"", name}),
         )

@@ -19,7 +19,7 @@ from dam_sync.model.values import Json
 def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
     """With the groups of the first of these drafts that stand for everybody: an asset of such a group is read as one
     that names no group. One that is seen by nobody has none of them, unless `hidden`."""
-    open_to = groups_of_everybody(drafts, context.target_end.service.audience)
+    open_to = groups_of_everybody(drafts, context.target.service.audience)
     if not open_to or not may_be_everybodys(actual, hidden=hidden):
         return actual
     return replace(actual, rights=replace(actual.rights, groups=open_to[0]))

@@ -32,8 +32,8 @@ def expected_of(
     drafts that may be there, of whose files nothing more is known; complete: whether the create itself was completed;
     pending, relations: see `Expected`."""
     rows = [row for row in (link.draft, *intents, *others) if row is not None]
-    schema = context.target_end.schema
-    states = [draft_from_json(context.target_end.counterparts.present(row, schema)) for row in rows]
+    schema = context.target.schema
+    states = [draft_from_json(context.target.counterparts.present(row, schema)) for row in rows]
     return Expected(
         states,
         expected_files(link, intents),

@@ -13,11 +13,11 @@ from dam_sync.model.asset import Asset, Draft
 def facts_of(context: RunContext, *, members: Members = Members.UNREAD) -> TargetFacts:
     """Of the target of a run. members: what is known of the containers that list their members."""
     return TargetFacts(
-        schema=context.target_end.schema,
-        capabilities=context.target_end.service.capabilities,
-        precision=context.target_end.service.limits.precision,
-        audience=context.target_end.service.audience,
-        now=context.target_end.time.earliest(),
+        schema=context.target.schema,
+        capabilities=context.target.service.capabilities,
+        precision=context.target.service.limits.precision,
+        audience=context.target.service.audience,
+        now=context.target.time.earliest(),
         members=members,
     )
 
@@ -32,7 +32,7 @@ def compared(
 ) -> Comparison:
     """The comparison of an asset of the target as it was read: with the names that drafts have for its terms and
     containers."""
-    seen = context.target_end.counterparts.as_known(actual, context.target_end.schema)
+    seen = context.target.counterparts.as_known(actual, context.target.schema)
     return compare(expected, seen, facts_of(context, members=members), scope_of(context.mapping.crosswalk), wanted)
 
 
@@ -42,4 +42,4 @@ def differing(context: RunContext, draft: Draft, seen: Asset, *, members: Member
     found = compare(
         NOTHING_EXPECTED, seen, facts_of(context, members=members), scope_of(context.mapping.crosswalk), draft
     )
-    return differences_of(found, draft, seen, context.target_end.schema)
+    return differences_of(found, draft, seen, context.target.schema)

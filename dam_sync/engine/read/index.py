@@ -22,13 +22,13 @@ async def lag_left(target: Target, state: RunState) -> float:
 async def wait_for_index(context: RunContext) -> None:
     """Until it can no longer be behind the last run, be it one that was killed: what the target returns is compared.
     Raises StopRequested."""
-    await _wait(context, await lag_left(context.target_end, context.state))
+    await _wait(context, await lag_left(context.target, context.state))
 
 
 async def wait_for_any_index(context: RunContext) -> None:
     """Until it can no longer be behind what was written before now, be it by a run that the state does not know of.
     Raises StopRequested."""
-    await _wait(context, context.target_end.service.limits.lag.total_seconds())
+    await _wait(context, context.target.service.limits.lag.total_seconds())
 
 
 async def _wait(context: RunContext, seconds: float) -> None:

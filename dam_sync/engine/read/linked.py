@@ -15,13 +15,13 @@ from dam_sync.model.link import LinkRow
 def with_present_files(context: RunContext, asset: Asset, link: LinkRow) -> tuple[Asset, LinkRow]:
     """The asset with all versions that were written, and the link with the present keys of its files."""
     asset = with_known_versions(asset, link)
-    kept = kept_versions(asset, context.target_end.service.capabilities, context.task.policy)
+    kept = kept_versions(asset, context.target.service.capabilities, context.task.policy)
     return asset, with_current_keys(asset, link, kept)
 
 
 def with_present_names(context: RunContext, link: LinkRow) -> LinkRow:
     """The link as if its draft had been written after terms and containers got the names that they have: call it once
     those of the draft to be written are known."""
-    known, schema = context.target_end.counterparts, context.target_end.schema
+    known, schema = context.target.counterparts, context.target.schema
     kept = known.present_values(link.kept, schema)
     return replace(link, draft=known.present(link.draft, schema), kept=kept)

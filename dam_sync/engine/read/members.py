@@ -21,7 +21,7 @@ async def read_members(context: RunContext, due: Collection[AssetId] | None = No
     """Read the containers of these target assets, by default of all, into the state, where every process of the run
     finds them. Where that takes reading all memberships, a run that reads only what changed does not do it. Raises the
     errors of the target; safe to repeat."""
-    target, able = context.target_end.service, context.target_end.service.capabilities
+    target, able = context.target.service, context.target.service.capabilities
     written = (kind for _, kind in context.mapping.crosswalk.plan.placements)
     if Operation.MEMBERS not in able or all(able.membership(kind) is not MembershipWrite.IN_BULK for kind in written):
         return

@@ -19,7 +19,7 @@ from dam_sync.model.link import LEFT, LinkRow
 async def compare_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> list[Difference]:
     """Relations of the source (with its names) compared with those of the target. Relations to an asset that was not
     moved, or that the target refused, are reported by the run and are not differences."""
-    if Operation.RELATE not in context.target_end.service.capabilities:
+    if Operation.RELATE not in context.target.service.capabilities:
         return []
     known, _ = await _wanted(context, context.mapping.crosswalk.related(asset), link)
     known = replace(known, written=await _seen_from_other_end(context, actual, known, link))
@@ -32,7 +32,7 @@ async def compare_relations(context: RunContext, asset: Asset, actual: Asset, li
 async def lacking_relations(context: RunContext, asset: Asset, actual: Asset, link: LinkRow) -> frozenset[Relation]:
     """Relations of the source (with the names of the target) that were written before and are no longer at the
     target."""
-    if Operation.RELATE not in context.target_end.service.capabilities:
+    if Operation.RELATE not in context.target.service.capabilities:
         return frozenset()
     known, relations = await _wanted(context, asset, link)
     missing = relations_compared(known, actual).change.missing - known.pending
@@ -44,7 +44,7 @@ async def _wanted(
 ) -> tuple[ExpectedRelations, Mapping[Pair, Relation]]:
     """The relations that the target should have, of an asset whose kinds are the target's, but those that it refused;
     those that a run is still to write are pending."""
-    ours, store = fresh_relations(asset, None, context.target_end.schema), context.state.store
+    ours, store = fresh_relations(asset, None, context.target.schema), context.state.store
     if not ours:
         return ExpectedRelations(wanted=frozenset()), {}
     others = await store.links([relation.target for relation in ours])
@@ -64,7 +64,7 @@ async def written_relations(
     """The relations of the target asset that the job wrote, in either direction; None if the target has none. Those to
     assets that a run moved to the trash count as they were then. besides: whether relations to that target asset count
     as written."""
-    if Operation.RELATE not in context.target_end.service.capabilities:
+    if Operation.RELATE not in context.target.service.capabilities:
         return None
     there = _pairs(actual)
     if not there:

@@ -13,7 +13,7 @@ from dam_sync.model.service import TRASH
 async def held(context: RunContext, asset: AssetId) -> Asset | None:
     """The asset of the target, in the trash or not; None if it is gone."""
     try:
-        return await context.target_end.service.fetch(asset)
+        return await context.target.service.fetch(asset)
     except NotFound:
         return None
 
@@ -25,7 +25,7 @@ def living(asset: Asset | None) -> Asset | None:
 
 async def living_asset(context: RunContext, link: LinkRow) -> Asset:
     """The asset, for a write that compares it first. Raises NotFound for one that is gone or in the trash."""
-    actual = await context.target_end.service.fetch(AssetId(link.target))
+    actual = await context.target.service.fetch(AssetId(link.target))
     if actual.status == TRASH:
         raise _in_trash(link)
     return actual
@@ -34,7 +34,7 @@ async def living_asset(context: RunContext, link: LinkRow) -> Asset:
 async def refuse_trashed(context: RunContext, link: LinkRow) -> None:
     """Raises NotFound for one in the trash, before a write that compares nothing: most services accept it there. Costs
     a call, which some of them save in the write, but not where a removed asset is gone: the write is refused then."""
-    if context.target_end.service.capabilities.reads(Feature.TRASH) and await context.target_end.service.is_trashed(
+    if context.target.service.capabilities.reads(Feature.TRASH) and await context.target.service.is_trashed(
         AssetId(link.target)
     ):
         raise _in_trash(link)

@@ -38,8 +38,8 @@ def shown(context: RunContext, draft: Draft, actual: Asset, states: Sequence[Jso
     """Of an asset as it was read, with the groups of a draft that stand for everybody. draft: says whether it is
     hidden, and what else decides; states: drafts that attempts may have written, as JSON, during which a release date
     may be away for a moment."""
-    held = as_not_hidden(states, actual, context.target_end.schema)
-    hidden = context.target_end.schema.always_released and held.rights.release_at is None
+    held = as_not_hidden(states, actual, context.target.schema)
+    hidden = context.target.schema.always_released and held.rights.release_at is None
     return Shown(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
 
 

@@ -126,11 +126,11 @@ class AssetUndoer:
         if written.begun and link is not None and (moves := await open_moves(written, self._attempt(written))):
             trashed = living(await held(self.context, AssetId(written.target))) is None
             if trashed and journal_names.REMOVE not in moves:  # it was to be taken out, and still is in the trash
-                await self._settle(undo_of(written, link, self.context.target_end.service.capabilities), IN_TRASH, link)
+                await self._settle(undo_of(written, link, self.context.target.service.capabilities), IN_TRASH, link)
                 return UndoneAsset("")
             if trashed or journal_names.RESTORE in moves:
                 written = with_move(written, self.listed.run, trashed=trashed)
-        undo = undo_of(written, link, self.context.target_end.service.capabilities, meant)
+        undo = undo_of(written, link, self.context.target.service.capabilities, meant)
         if written.created:
             return await self._uncreate(undo, link, meant) if undo.trash else UndoneAsset(KEPT, undo.obstacles)
         if link is None:
@@ -141,7 +141,7 @@ class AssetUndoer:
     async def planned(self, written: WrittenAsset) -> Undo:
         """What would undo it, by the state alone."""
         link, meant = await self.link_of(written), await self._intents(written)
-        undo = undo_of(written, link, self.context.target_end.service.capabilities, meant)
+        undo = undo_of(written, link, self.context.target.service.capabilities, meant)
         return undo if link is None else self._closed(undo, link, meant, {})
 
     def _closed(
@@ -159,7 +159,7 @@ class AssetUndoer:
         if self.context.task.policy.exposure.accepts(ExposureRule.RETURNED, Purpose.ROLLBACK):
             return replace(undo, shows=True)
         closed = {**keep, **dict.fromkeys(VISIBLE, WIDENS)}
-        return unshown(undo_of(undo.written, link, self.context.target_end.service.capabilities, meant, closed))
+        return unshown(undo_of(undo.written, link, self.context.target.service.capabilities, meant, closed))
 
     async def link_of(self, written: WrittenAsset) -> LinkRow | None:
         """The link of the asset, or what was kept of it when it went to the trash."""
@@ -218,7 +218,7 @@ class AssetUndoer:
     # -- changed by the run ---------------------------------------------------------------------------------------
 
     async def _return(self, undo: Undo, link: LinkRow, meant: Sequence[Json]) -> UndoneAsset:
-        written, able = undo.written, self.context.target_end.service.capabilities
+        written, able = undo.written, self.context.target.service.capabilities
         if undo.restore and not await self._restored(undo, link):
             return UndoneAsset(KEPT, (PURGED,))
         if undo.restore and self.context.task.dry and await self._is_trashed(written):
@@ -246,7 +246,7 @@ class AssetUndoer:
     ) -> tuple[Undo, dict[str, Obstacle]]:
         """What undoes the writes without what others changed since, and what stays for that. besides: paths that an
         attempt of this rollback changed itself."""
-        able = self.context.target_end.service.capabilities
+        able = self.context.target.service.capabilities
         found = await self._comparison(undo, link, actual, meant)
         keep = {path: why for path, why in self._foreign(found).items() if path not in besides}
         undo = self._closed(undo_of(undo.written, link, able, meant, keep), link, meant, keep, actual)
@@ -259,7 +259,7 @@ class AssetUndoer:
     async def _write(self, undo: Undo, actual: Asset) -> FileRef | None:
         """Write what is left once an older version is current again; the current file then, if one was made it."""
         await note_fact(self._journal(undo.written), RETURNING, True)
-        now = await self.context.target_end.service.fetch(AssetId(undo.written.target)) if undo.versions else None
+        now = await self.context.target.service.fetch(AssetId(undo.written.target)) if undo.versions else None
         patch = undo.patch if now is None else self._with_values(undo.patch, actual, now)
         changes = {key: change for row in undo.written.rows for key, change in row.changes.items()}
         back = {key: None if change is None else [*reversed(change)] for key, change in changes.items()}
@@ -291,7 +291,7 @@ class AssetUndoer:
     async def _is_trashed(self, written: WrittenAsset) -> bool:
         """Whether it still is in the trash: a dry run took nothing out of it."""
         try:
-            return await self.context.target_end.service.is_trashed(AssetId(written.target))
+            return await self.context.target.service.is_trashed(AssetId(written.target))
         except NotFound:
             return False
 
@@ -314,7 +314,7 @@ class AssetUndoer:
         """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
         somebody changed them. Of a set only the members that the run changed return, so that those of others stay and
         keep nothing from being undone."""
-        most = self.context.target_end.schema.container_most
+        most = self.context.target.schema.container_most
         return {
             path: Obstacle(path, BESIDE, stays=True) if _is_set(path, most) else Obstacle(path, CHANGED)
             for path in found.foreign
@@ -330,9 +330,7 @@ class AssetUndoer:
         if actual is None:
             return False
         wrote = draft_from_json(undo.now)
-        seen = with_everybody(
-            context, context.target_end.counterparts.as_known(actual, context.target_end.schema), wrote, then
-        )
+        seen = with_everybody(context, context.target.counterparts.as_known(actual, context.target.schema), wrote, then)
         closed = wrote.closed and not seen_though_closed(context, wrote, seen)
         now = shown(context, replace(wrote, closed=closed), seen, (*states, undo.then))
         return shows_more(context, now.after(NOTHING), now.after(undo.patch))
@@ -376,7 +374,7 @@ class AssetUndoer:
         lost = [name for name in BROUGHT if getattr(now, name) != getattr(held, name)]
         values = {name: getattr(held, name) for name in lost if getattr(patch, name) is None}
         patch = replace(patch, fields={**fields, **patch.fields}, **values)
-        if not self.context.target_end.service.capabilities.writes(Feature.TAGS):
+        if not self.context.target.service.capabilities.writes(Feature.TAGS):
             return patch
         return replace(
             patch,

@@ -229,7 +229,7 @@ class Rollback:
 
     def _prevented(self, ends: tuple[str, str], *, added: bool) -> Obstacle | None:
         """Why a relation between these assets stays."""
-        able = self.context.target_end.service.capabilities
+        able = self.context.target.service.capabilities
         if later := max(self.listed.later(end) for end in ends):
             return later_write(later)
         if any(self.listed.is_kept(end) and self.listed.created(end) for end in ends):
@@ -267,7 +267,7 @@ class Rollback:
 
     async def _turn(self, row: LedgerRow, relation: Relation, *, added: bool, both: bool) -> bool:
         """Write or remove one relation; False if the target refused it. One to an asset that is gone went with it."""
-        target = self.context.target_end.service
+        target = self.context.target.service
         if (Operation.UNRELATE if added else Operation.RELATE) not in target.capabilities or not (both or added):
             return True
 
@@ -295,7 +295,7 @@ class Rollback:
     @property
     def _members_at_once(self) -> int:
         """Full batches of the target, about as many as a page."""
-        most = max(1, self.context.target_end.service.limits.member_batch)
+        most = max(1, self.context.target.service.limits.member_batch)
         return most * max(1, PAGE // most)
 
     async def _movable(self, members: WrittenMembers) -> tuple[list[str], list[str]]:
@@ -320,7 +320,7 @@ class Rollback:
         moved, gone = await self._movable(members)
         known = await self.context.state.store.container_of(members.container)
         container = known[0] if known else Placement("", (), members.container)
-        added, most = frozenset(members.added), max(1, self.context.target_end.service.limits.member_batch)
+        added, most = frozenset(members.added), max(1, self.context.target.service.limits.member_batch)
         refused: set[str] = set()
         for first in range(0, len(moved), most):
             batch = moved[first : first + most]

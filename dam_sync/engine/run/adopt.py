@@ -124,12 +124,12 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     await _gather(context, candidates, ways)
     await list_everything(context)
     terms = TargetTerms(
-        context.target_end.service,
+        context.target.service,
         context.state.store.run_journal(TERMS),
         tuple(context.mapping.crosswalk.vocabularies),
     )
     containers = TargetContainers(
-        context.target_end.service, context.state.store.run_journal(CONTAINERS), context.target_end.schema.naming
+        context.target.service, context.state.store.run_journal(CONTAINERS), context.target.schema.naming
     )
     worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
     await move(context, Pipeline(context, worker))
@@ -193,8 +193,8 @@ async def _find_linked(context: RunContext, candidates: Candidates) -> None:
 
 
 async def _gather(context: RunContext, candidates: Candidates, ways: MatchOptions) -> None:
-    marker, tenant = context.mapping.crosswalk.marker, context.source_end.account.tenant
-    async for asset in everything_in(context.target_end.service):
+    marker, tenant = context.mapping.crosswalk.marker, context.source.account.tenant
+    async for asset in everything_in(context.target.service):
         marked = marker is not None and is_marked(asset, marker, tenant)
         value = plain_text(asset.fields.get(marker)) if marker is not None and marked else ""
         candidates.add(asset, value, plain_text(asset.fields.get(ways.id_field)) if ways.id_field else "")
@@ -280,7 +280,7 @@ class MatchingWorker(Worker):
         """Paths at which the target asset differs from the draft and does not keep what it has. The name of an asset
         without a file is not compared: some services invent one."""
         context, stands = self.context, overlay(draft, link.kept)
-        actual = context.target_end.counterparts.as_known(actual, context.target_end.schema)
+        actual = context.target.counterparts.as_known(actual, context.target.schema)
         open_to = with_everybody(context, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
         found = [one for one in differing(context, placed, open_to) if not one.extra]
@@ -296,7 +296,7 @@ class MatchingWorker(Worker):
         parts = [pair.part for pair in files.pairs if not pair.agrees] + [part for part, _ in files.missing]
         lacking = [file for part, file in files.missing if part == ATTACHMENTS and file.name not in names]
         behind = fresh_versions(
-            kept_versions(asset, self.context.target_end.service.capabilities, self.context.task.policy), link
+            kept_versions(asset, self.context.target.service.capabilities, self.context.task.policy), link
         )
         link = without_attachments(link, map(version_key, lacking))
         return (replace(link, source_revision="") if lacking or behind else link), parts
@@ -323,13 +323,13 @@ class MatchingWorker(Worker):
         return [CandidateMatch(asset.id, found.id, MatchedBy.DECISION, True)] if found is not None else []
 
     def _by_marker(self, asset: Asset) -> list[CandidateMatch]:
-        marker = marker_value(self.context.source_end.account.tenant, asset.id)
+        marker = marker_value(self.context.source.account.tenant, asset.id)
         return self._each(asset, MatchedBy.MARKER, self.candidates.by_marker(marker))
 
     def _by_way_back(self, asset: Asset) -> list[CandidateMatch]:
         for mark in marks_of(asset):
             found = self.candidates.by_id(mark.asset) if mark.asset is not None else None
-            known = mark.origin in origins_of(self.context.target_end.account)
+            known = mark.origin in origins_of(self.context.target.account)
             if found is not None and (known or may_be_copy(asset, found)):
                 return self._each(asset, MatchedBy.WAY_BACK, [found])
         return []
@@ -357,8 +357,8 @@ class MatchingWorker(Worker):
 
     def _named(self, draft: Draft, actual: Asset, asset: Asset) -> Draft:
         """Matches by the file name that a run would have used at the target."""
-        marker = marker_value(self.context.source_end.account.tenant, asset.id)
-        beside = names_beside(draft.filename, marker, self.context.target_end.service.limits.filename)
+        marker = marker_value(self.context.source.account.tenant, asset.id)
+        beside = names_beside(draft.filename, marker, self.context.target.service.limits.filename)
         given = next((name for name in beside if name.casefold() == actual.filename.casefold()), draft.filename)
         return replace(draft, filename=given)
 
@@ -372,9 +372,9 @@ class MatchingWorker(Worker):
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:
         """draft: as it counts as written."""
-        target, policy, meant = self.context.target_end.service, self.context.task.policy, draft_to_json(draft)
+        target, policy, meant = self.context.target.service, self.context.task.policy, draft_to_json(draft)
         kept = kept_versions(asset, target.capabilities, policy)
-        relations = fresh_relations(asset, None, self.context.target_end.schema)
+        relations = fresh_relations(asset, None, self.context.target.schema)
         return LinkRow(
             source=asset.id,
             target=actual.id,

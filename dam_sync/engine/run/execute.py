@@ -80,12 +80,12 @@ async def under_lease(
 
 
 async def _phases(context: RunContext) -> None:
-    journal, naming = context.state.store.run_journal(CONTAINERS), context.target_end.schema.naming
+    journal, naming = context.state.store.run_journal(CONTAINERS), context.target.schema.naming
     containers = TargetContainers(
-        context.target_end.service,
+        context.target.service,
         journal,
         naming,
-        shared=context.target_end.shared,
+        shared=context.target.shared,
         go_on=context.stopping.refuse_hurried,
     )
     if not context.task.options.only:
@@ -133,7 +133,7 @@ async def _announce_interrupted(context: RunContext) -> None:
     """Say what a resumed run looks for: whether creates were made is known once the index cannot be behind any more.
     The wait for it is shown by who waits."""
     number = await context.state.store.interrupted_creates() if context.state.run.resumed else 0
-    lag = context.target_end.service.limits.lag.total_seconds()
+    lag = context.target.service.limits.lag.total_seconds()
     if not number or not lag:
         return
     until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
@@ -154,7 +154,7 @@ async def _begin_workers(context: RunContext) -> None:
 
 async def end_shared(context: RunContext) -> None:
     """End what several assets share, in every process that writes. Safe to repeat."""
-    await context.target_end.service.end_shared()
+    await context.target.service.end_shared()
     if context.workers is not None:
         await context.workers.end_shared()
 
@@ -226,9 +226,7 @@ async def _crawl_all(context: RunContext) -> bool:
     if begins:
         await _note_listing(context, whole=False)
         window = await _window(context)
-        await store.set_shards(
-            run.id, [shard async for shard in context.source_end.service.shards(window)], complete=True
-        )
+        await store.set_shards(run.id, [shard async for shard in context.source.service.shards(window)], complete=True)
     for row in await store.shards(run.id):
         if not row.done:
             await _crawl_shard(context, row.shard, row.cursor)
@@ -265,7 +263,7 @@ async def _refuse_listing(context: RunContext) -> None:
 
 
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
-    async for listed in context.source_end.service.crawl(shard, cursor):
+    async for listed in context.source.service.crawl(shard, cursor):
         context.tallies.listed += len(listed.entries)
         batch = _sampled(context, listed)
         full = (await window_of(context))["full"]
@@ -295,9 +293,7 @@ async def _of_other_waves(context: RunContext, batch: Batch, *, full: bool) -> f
 async def _record_only(context: RunContext) -> None:
     """List only the named assets, as a shard of their own."""
     shard, names = Shard("only"), context.task.options.only
-    assets = (
-        await context.source_end.service.hinted(sorted(names)) if context.task.options.hinted else map(AssetId, names)
-    )
+    assets = await context.source.service.hinted(sorted(names)) if context.task.options.hinted else map(AssetId, names)
     await context.state.store.set_shards(context.state.run.id, [shard], complete=True)
     left = await context.state.store.leave_due(wanted := sorted(assets))
     entries = tuple(Entry(asset, Revision("")) for asset in wanted if asset not in left)
@@ -313,7 +309,7 @@ async def refuse_unknown(context: RunContext) -> None:
     links = await context.state.store.links([AssetId(name) for name in context.task.options.only])
     for name in sorted(context.task.options.only - links.keys()):
         try:
-            await context.source_end.service.fetch(AssetId(name))
+            await context.source.service.fetch(AssetId(name))
         except NotFound as error:
             raise ConfigError(f"the source has no asset {name}", hint="check the id after --only") from error
 
@@ -372,7 +368,7 @@ async def _members_last(context: RunContext) -> bool:
     """Whether memberships are read last: the whole library is listed, and the source's listing makes them cheaper."""
     options = context.task.options
     bounded = bool(options.only) or options.limit is not None or context.stopping.deadline is not None
-    if bounded or not context.source_end.service.limits.members_after_crawl:
+    if bounded or not context.source.service.limits.members_after_crawl:
         return False
     return (await _window(context)).since is None
 
@@ -383,8 +379,8 @@ async def _read_members(context: RunContext) -> None:
     if context.task.options.hinted:
         return
     sides = [
-        (context.source_end.service, ""),
-        *([(context.target_end.service, TARGET)] if context.task.reads_target else []),
+        (context.source.service, ""),
+        *([(context.target.service, TARGET)] if context.task.reads_target else []),
     ]
     await context.state.store.begin_members(context.state.run.id)
     unread: list[str] = []
@@ -398,10 +394,10 @@ async def _read_members(context: RunContext) -> None:
 
 async def close_run(context: RunContext, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
-    account, run = context.source_end.account, context.state.run
+    account, run = context.source.account, context.state.run
     if not context.task.options.only:
         watermark: datetime = (
-            run.started_at + account.clock_skew - context.source_end.service.limits.lag - timedelta(seconds=1)
+            run.started_at + account.clock_skew - context.source.service.limits.lag - timedelta(seconds=1)
         )
         await context.state.store.set_meta(context.task.note_key(WATERMARK), instant_text(watermark))
         await keep_disappearance(context, whole=await listed_all(context))

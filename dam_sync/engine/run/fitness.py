@@ -34,7 +34,7 @@ class Fitness:
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a context. link: by the present keys of its files."""
     known = None if link is None else with_present_names(context, link)
-    return Fitness(context.target_end.schema, context.task.policy, context.source_end.service.capabilities).unfit(
+    return Fitness(context.target.schema, context.task.policy, context.source.service.capabilities).unfit(
         asset, draft, known
     )
 

@@ -36,7 +36,7 @@ NOWHERE: frozenset[Placement] = frozenset()
 def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
     """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
     more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
-    schema, open_to = context.target_end.schema, with_everybody(context, actual, draft)
+    schema, open_to = context.target.schema, with_everybody(context, actual, draft)
     found = differing(context, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
@@ -54,7 +54,7 @@ def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Ass
 def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
     """By kind, where the containers differ. Of a target whose assets do not carry all memberships, the original counts
     as in each container of the draft that exists."""
-    if Operation.MEMBERS in context.target_end.service.capabilities:
+    if Operation.MEMBERS in context.target.service.capabilities:
         made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
         there = replace(there, placements=there.placements | made)
     facts, scope = facts_of(context, members=Members.ALL), scope_of(context.mapping.crosswalk)
@@ -113,7 +113,7 @@ def as_adopted(context: RunContext, drafted: Drafted, link: LinkRow | None) -> t
     that the original keeps, and containers, are not created for it as long as the source has them."""
     if link is None or not link.kept:
         return drafted, NOWHERE
-    before = context.target_end.counterparts.present(link.draft, context.target_end.schema)
+    before = context.target.counterparts.present(link.draft, context.target.schema)
     held = containers_not_made(draft_from_json(before), drafted.draft)
     unmade_fields = {key for key, _ in drafted.unmade} & {path.removeprefix(FIELDS) for path in link.kept}
     if not (held or unmade_fields):

@@ -63,9 +63,9 @@ class Pipeline:
         """Return when every item is complete; raise the first error that stops the run."""
         context = self.context
         self.budget.begin()
-        reading: Reading = asyncio.Queue(context.source_end.readers + self._ahead)
+        reading: Reading = asyncio.Queue(context.source.readers + self._ahead)
         ready: Ready = asyncio.Queue(context.writers * 2)
-        gate = asyncio.Semaphore(context.source_end.readers)
+        gate = asyncio.Semaphore(context.source.readers)
         async with TaskGroup() as group:
             keepers = [group.start(each) for each in (self._keep_leases, self._end_in_time)]
             async with TaskGroup() as belt:

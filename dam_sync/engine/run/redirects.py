@@ -64,7 +64,7 @@ class LinkReader:
             await self._read_page([Moved(asset, AssetId(""), _why(action, cause)) for asset, action, cause in rest])
 
     async def _read_page(self, page: Sequence[Moved]) -> None:
-        permits = asyncio.Semaphore(self.context.source_end.readers)
+        permits = asyncio.Semaphore(self.context.source.readers)
 
         async def read(moved: Moved) -> list[Redirect]:
             async with permits:
@@ -79,14 +79,14 @@ class LinkReader:
             raise self.context.stopping.token.error("run the same command again")
 
     async def _of(self, moved: Moved) -> list[Redirect]:
-        old = await _published(self.context.source_end.service, moved.source)
+        old = await _published(self.context.source.service, moved.source)
         if old is None or not old.links:
             return []  # an asset that nobody could link to
         new, reason = None, moved.reason
-        if not reason and Operation.PUBLIC_LINKS not in self.context.target_end.service.capabilities:
-            reason = f"{NONE}{_without_links(self.context.target_end.service)}"
+        if not reason and Operation.PUBLIC_LINKS not in self.context.target.service.capabilities:
+            reason = f"{NONE}{_without_links(self.context.target.service)}"
         elif not reason:
-            new = await _published(self.context.target_end.service, moved.target)
+            new = await _published(self.context.target.service, moved.target)
             reason = GONE if new is None else UNPUBLISHED
         widened = () if new is None else self._widened(old.asset, new.asset, closed=moved.closed)
         links = {} if new is None else new.links
@@ -96,7 +96,7 @@ class LinkReader:
     def _widened(self, source: Asset, target: Asset, *, closed: bool) -> tuple[LinkWidening, ...]:
         """The rules by which a new link that opens without a login lets in more people than see the asset, here or
         there, as both are now. closed: whether the job keeps the asset hidden at the target, whatever is seen of it."""
-        service, now = self.context.target_end.service, self.context.target_end.time.earliest()
+        service, now = self.context.target.service, self.context.target.time.earliest()
         until = target.rights.expires_at if service.capabilities.links.dates else None
         found = [
             LinkWidening(one.rule, side)
@@ -122,7 +122,7 @@ def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
     """Leave out each redirect by which more people could open an asset than before, by any rule that the job does not
     accept, and note by which rules the others were let through. Judged by the responses of the links where they were
     asked, else by what the services say of theirs."""
-    source, target = context.source_end.service.capabilities.links, context.target_end.service.capabilities.links
+    source, target = context.source.service.capabilities.links, context.target.service.capabilities.links
     waivers = context.task.policy.exposure
     accepted = {rule for rule in ExposureRule if waivers.accepts(rule, Purpose.PUBLISH)}
     after = ""

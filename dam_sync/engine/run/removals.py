@@ -46,7 +46,7 @@ async def find_deletions(context: RunContext) -> None:
     if policy is None:
         await store.forget_deletions()
         return
-    time = context.target_end.time
+    time = context.target.time
     listing = Listing(context.state.run.id, time.latest(), await _is_complete(context), _scope(context))
     after = ""
     while page := await store.sightings(after, PAGE, listing.run if listing.complete else None):
@@ -74,7 +74,7 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
         return
-    lag = context.source_end.service.limits.lag.total_seconds()
+    lag = context.source.service.limits.lag.total_seconds()
     await sleep_looking(
         context.clock, lag, context.stopping.refuse_stopped, "its search index to show what is gone", "source"
     )
@@ -102,7 +102,7 @@ class Confirmation:
     async def confirmed(self, due: Sequence[Deletion]) -> list[Deletion]:
         """Those that are gone; the others are forgotten. Raises SafetyStop."""
         context = self.context
-        gone = await context.source_end.service.missing([AssetId(each.source) for each in due], context.clock.now())
+        gone = await context.source.service.missing([AssetId(each.source) for each in due], context.clock.now())
         await self._prove_scope()
         there = [each.source for each in due if each.source not in gone]
         if there:
@@ -112,9 +112,9 @@ class Confirmation:
 
     async def _prove_scope(self) -> None:
         """Raises SafetyStop unless the credential is that of the listing, and still sees the library."""
-        context, known = self.context, self.context.source_end.account
-        account = await context.source_end.service.probe()
-        lost = await context.source_end.service.missing(self.control, context.clock.now())
+        context, known = self.context, self.context.source.account
+        account = await context.source.service.probe()
+        lost = await context.source.service.missing(self.control, context.clock.now())
         if (account.tenant, account.user) != (known.tenant, known.user):
             raise await _stop(context, "the source is another tenant or another user than at the start of this run")
         if len(lost) > (0 if self.strict else len(self.control) // 2):
@@ -176,7 +176,7 @@ async def _remove(context: RunContext, worker: Worker, gone: Sequence[AssetId]) 
 def _removes(context: RunContext) -> bool:
     """Whether this run may remove anything: a run of some assets does not."""
     options = context.task.options
-    return Operation.REMOVE in context.target_end.service.capabilities and not options.only and options.limit is None
+    return Operation.REMOVE in context.target.service.capabilities and not options.only and options.limit is None
 
 
 async def _is_complete(context: RunContext) -> bool:
@@ -188,5 +188,5 @@ async def _is_complete(context: RunContext) -> bool:
 
 def _scope(context: RunContext) -> str:
     """What was listed, and by whom: listings of different scopes are not compared."""
-    account = context.source_end.account
-    return digest_of([context.source_end.scope, account.tenant, account.user])
+    account = context.source.account
+    return digest_of([context.source.scope, account.tenant, account.user])

@@ -41,7 +41,7 @@ def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
     return (
         ()
         if not since or context.task.options.only or context.task.options.full
-        else context.source_end.service.limits.undated
+        else context.source.service.limits.undated
     )
 
 

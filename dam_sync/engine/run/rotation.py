@@ -24,8 +24,8 @@ async def with_rotation(context: RunContext, window: Json) -> Json:
     if not parts or window["since"] is None:
         return window
     part = int(await store.get_meta(context.task.note_key(NEXT_ROTATION)) or 0) % parts
-    limits, known = context.source_end.service.limits, await store.link_count()
-    pages = (context.source_end.account.total or known) / limits.page
+    limits, known = context.source.service.limits, await store.link_count()
+    pages = (context.source.account.total or known) / limits.page
     since = None if limits.lists_whole and pages < known / parts else window["since"]
     return {**window, "since": since, KEY: [part, parts]}
 

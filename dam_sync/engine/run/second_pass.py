@@ -63,7 +63,7 @@ async def write_memberships(context: RunContext) -> None:
         await context.state.store.retry_refused()
         await context.state.store.set_meta(RETRIED_REFUSALS, context.state.run.id)
     while (
-        pending := await context.state.store.next_placements(context.target_end.service.limits.member_batch)
+        pending := await context.state.store.next_placements(context.target.service.limits.member_batch)
     ) is not None:
         context.stopping.refuse_stopped()
         await _write_memberships(context, MemberChange(*pending))
@@ -73,7 +73,7 @@ async def place_recorded(context: RunContext, journal: Journal, name: str, chang
     """Change members of a container as one recorded step of this name. Raises what the target raises."""
 
     async def call() -> Json:
-        await context.target_end.service.place(change.container, change.add, change.remove)
+        await context.target.service.place(change.container, change.add, change.remove)
         return {"add": len(change.add), "remove": len(change.remove)}
 
     with recording(WriteRecord(change.container.id, changes_of_members(change.add, change.remove))):
@@ -119,10 +119,10 @@ async def _place(context: RunContext, change: MemberChange) -> None:
 async def write_relations(context: RunContext) -> None:
     """Remove relations that left the source, then write those whose two ends exist; the others wait and are
     reported."""
-    if Operation.RELATE not in context.target_end.service.capabilities:
+    if Operation.RELATE not in context.target.service.capabilities:
         return
     await _remove_relations(context)
-    cycles = context.target_end.service.capabilities.writes(Feature.CYCLES)
+    cycles = context.target.service.capabilities.writes(Feature.CYCLES)
     after = 0
     while rows := await context.state.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
@@ -155,7 +155,7 @@ async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) 
     relation = Relation(row.kind, AssetId(row.other_target))
 
     async def call() -> Json:
-        write = context.target_end.service.relate if adds else context.target_end.service.unrelate
+        write = context.target.service.relate if adds else context.target.service.unrelate
         await write(AssetId(row.owner_target), relation)
         return True
 
@@ -192,4 +192,4 @@ async def listed_all(context: RunContext) -> bool:
     if context.task.options.only:
         return False
     window = await context.state.store.get_meta(window_key(context.state.run.id))
-    return context.source_end.service.limits.enumerates_all or (window is not None and window["since"] is None)
+    return context.source.service.limits.enumerates_all or (window is not None and window["since"] is None)

@@ -44,7 +44,7 @@ async def read_unlisted(context: RunContext) -> None:
 async def _restored(context: RunContext, *, unlisted: bool) -> None:
     """Assets that left the trash since the listing before, or of which other versions are there, and that are not
     gone."""
-    now = context.source_end.service.in_trash()
+    now = context.source.service.in_trash()
     if now is None:
         return
     store, key = context.state.store, context.task.note_key(TRASH_SEEN)
@@ -52,7 +52,7 @@ async def _restored(context: RunContext, *, unlisted: bool) -> None:
     before = kept if isinstance(kept, dict) else dict.fromkeys(kept)  # a state of an older release has a list
     left = sorted(asset for asset, seen in before.items() if asset not in now or seen not in (None, now[asset]))
     if unlisted and left:
-        gone = await context.source_end.service.missing(left, context.clock.now())
+        gone = await context.source.service.missing(left, context.clock.now())
         back = [asset for asset in left if asset not in gone]
         context.tallies.read_again[RESTORED] += await store.read_again(context.state.run.id, back, deleted=True)
     if now != before:
@@ -60,7 +60,7 @@ async def _restored(context: RunContext, *, unlisted: bool) -> None:
 
 
 async def _changed_members(context: RunContext, *, unlisted: bool) -> None:
-    if Operation.MEMBERS not in context.source_end.service.capabilities:
+    if Operation.MEMBERS not in context.source.service.capabilities:
         return
     store, after = context.state.store, ""
     while page := await store.changed_members(after, PAGE):
@@ -94,6 +94,6 @@ async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) 
         after, _ = page[-1]
         due = {asset: deleted for asset, deleted in page if rotation.is_due(asset)}
         gone = [asset for asset, deleted in due.items() if deleted]
-        still = await context.source_end.service.missing(gone, context.clock.now()) if gone else frozenset()
+        still = await context.source.service.missing(gone, context.clock.now()) if gone else frozenset()
         back = [asset for asset in due if asset not in still]
         context.tallies.read_again[ROTATION] += await store.read_again(context.state.run.id, back, deleted=True)

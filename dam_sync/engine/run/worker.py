@@ -84,10 +84,10 @@ class Worker:
     renamed_containers: ContainerRenames = field(init=False)
 
     def __post_init__(self) -> None:
-        context, known = self.context, self.context.target_end.counterparts
+        context, known = self.context, self.context.target.counterparts
         self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
         self.doubles = CreateGuard(context)
-        self.way_back = WayBack.of(context.target_end.service, context.target_end.account)
+        self.way_back = WayBack.of(context.target.service, context.target.account)
         self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
         self.terms.met_before = self.renamed_terms.call
@@ -131,8 +131,8 @@ class Worker:
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:
         """What becomes of an asset that was at the target before; None for one that never was."""
         context = self.context
-        if context.target_end.service.limits.dedup_window:
-            kept = kept_versions(asset, context.target_end.service.capabilities, context.task.policy)
+        if context.target.service.limits.dedup_window:
+            kept = kept_versions(asset, context.target.service.capabilities, context.task.policy)
             outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)
@@ -150,7 +150,7 @@ class Worker:
             self.ahead.update(dict.fromkeys(assets, await self._known(assets)))
 
     async def _known(self, assets: Sequence[AssetId]) -> KnownAssets:
-        store, reads = self.context.state.store, self.context.source_end.service.capabilities
+        store, reads = self.context.state.store, self.context.source.service.capabilities
         members = await store.members_of(assets) if Operation.MEMBERS in reads else {}
         waves = await store.sorted_assets(assets) if self.context.task.wave is not None else {}
         return KnownAssets(await store.links(assets), members, waves)
@@ -186,7 +186,7 @@ class Worker:
         """The asset; None if it is gone and was read again only to be compared. Raises NotFound for one that this run
         listed."""
         try:
-            return await self.context.source_end.service.fetch(work.asset)
+            return await self.context.source.service.fetch(work.asset)
         except NotFound as error:
             gone = None if self.context.task.options.hinted else self.missing.from_source(work.asset)
             if work.revision == READ_AGAIN:
@@ -217,7 +217,7 @@ class Worker:
         """The draft, made again whenever other processes created terms or containers meanwhile: they may be what it
         needs."""
         for known, scope in ((self.terms, TERMS), (self.containers, CONTAINERS)):
-            if self.context.target_end.shared.has_news(scope):
+            if self.context.target.shared.has_news(scope):
                 await known.learn()
         while True:
             try:
@@ -242,10 +242,10 @@ class Worker:
         verdict = crosswalk.selects(asset)
         if not verdict and link is None:
             return Concluded(work, unselected(verdict), asset)
-        marker = marker_value(self.context.source_end.account.tenant, asset.id)
+        marker = marker_value(self.context.source.account.tenant, asset.id)
         await self._load_terms(asset)
         drafted = await self.context.mapping.draft(
-            self.context.target_end, self.origins.whole(asset), marker, await self.terms.known()
+            self.context.target, self.origins.whole(asset), marker, await self.terms.known()
         )
         self.context.mapping.samples.add(asset.id, drafted)
         self.context.mapping.samples.add_left_out(asset, crosswalk.coverage)
@@ -366,7 +366,7 @@ def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
     if (
         older < 1
         or context.task.policy.versions == "all"
-        or not context.target_end.service.capabilities.writes(Feature.VERSIONS)
+        or not context.target.service.capabilities.writes(Feature.VERSIONS)
     ):
         return ()
     return (Loss("versions", LossRule.CURRENT_ONLY, f"{older} older"),)

@@ -50,13 +50,13 @@ class DoubledAssets:
         """By what an asset is recognized as created for this one of the source."""
         name = self.context.mapping.crosswalk.marker
         if name is not None and self.listed:
-            marker = Marker(name, marker_value(self.context.source_end.account.tenant, AssetId(link.source)))
+            marker = Marker(name, marker_value(self.context.source.account.tenant, AssetId(link.source)))
             yield marker.value
-            yield self.context.target_end.service.token_of(marker)
+            yield self.context.target.service.token_of(marker)
 
     async def _is_there(self, identity: AssetId, mark: str) -> bool:
         try:
-            asset = await self.context.target_end.service.fetch(identity)
+            asset = await self.context.target.service.fetch(identity)
         except NotFound:
             return False
         return asset.status != TRASH and mark in _marks(asset, self.context.mapping.crosswalk.marker or "")

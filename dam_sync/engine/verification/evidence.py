@@ -67,12 +67,12 @@ class FileCheck:
         downloads = self.level == "bytes" or not expected
         try:
             if downloads:
-                expected, _ = await _read(lambda: self.context.source_end.contents(ours, ours.name))
+                expected, _ = await _read(lambda: self.context.source.contents(ours, ours.name))
         except FileReplaced as error:
             return _not_compared(pair, "source", error)
         proven = replace(theirs, digests=expected)
         try:
-            _, size = await _read(lambda: self.context.target_end.contents(proven, proven.name))
+            _, size = await _read(lambda: self.context.target.contents(proven, proven.name))
             self.bytes += size
         except FileReplaced as error:
             return _not_compared(pair, "target", error)

@@ -54,7 +54,7 @@ async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) ->
         cause = await _cause_of(context, group, written)
         if cause:
             group.cause = cause
-            group.remedy = f"{REMEDY}. {context.target_end.service.limits.rewrites}".removesuffix(". ")
+            group.remedy = f"{REMEDY}. {context.target.service.limits.rewrites}".removesuffix(". ")
 
 
 def _is_suspect(group: DifferenceGroup) -> bool:
@@ -66,8 +66,8 @@ async def _cause_of(context: RunContext, group: DifferenceGroup, written: Mappin
     found = [one for one in looked_at if one is not None]
     if group.number < MANY and not (found and all(looked_at)):
         return ""
-    slack = context.target_end.service.limits.precision + ROUNDING
-    dates = dates_of(group.members, written, context.target_end.account.clock_skew, slack)
+    slack = context.target.service.limits.precision + ROUNDING
+    dates = dates_of(group.members, written, context.target.account.clock_skew, slack)
     return "; ".join((*_about_files(found), *dates.sentences(), UNCERTAIN))
 
 
@@ -128,7 +128,7 @@ async def _is_embedded(context: RunContext, found: Found) -> bool | None:
     expected = found.difference.expected
     texts = [text for text in texts_of(found.difference.found) if text not in expected]
     try:
-        file = (await context.source_end.service.fetch(AssetId(found.source))).file if texts else None
+        file = (await context.source.service.fetch(AssetId(found.source))).file if texts else None
         head = await _head(context, file) if file is not None else b""
     except DamSyncError:
         return None
@@ -157,7 +157,7 @@ def occurs(text: str, head: bytes) -> bool:
 async def _head(context: RunContext, file: FileRef) -> bytes:
     """The first bytes of a file of the source."""
     head = bytearray()
-    stream = await context.source_end.service.open(file)
+    stream = await context.source.service.open(file)
     async with aclosing(stream):
         async for block in stream:
             head += block

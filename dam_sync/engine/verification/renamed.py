@@ -32,7 +32,7 @@ class Renamed:
         """The draft with the names that the target has, and each of these as a difference. kept: paths where the target
         keeps its own value, of which nothing is a difference."""
         draft = drafted.draft
-        if not self.context.target_end.counterparts.rows:
+        if not self.context.target.counterparts.rows:
             return draft, []
         found = list[Difference]()
         places = {place: (now, pattern) for place, now, pattern in self._places(draft.placements)}
@@ -71,8 +71,8 @@ class Renamed:
     def _places(self, wanted: frozenset[Placement]) -> Iterator[tuple[Placement, Placement, str]]:
         """Containers of the draft that have another name at the target, that one, and whose doing it is."""
         known, naming, there = (
-            self.context.target_end.counterparts,
-            self.context.target_end.schema.naming,
+            self.context.target.counterparts,
+            self.context.target.schema.naming,
             self.actual.placements,
         )
         named = {(place.kind, place.id): place if naming is None else naming.place(place) for place in there}
@@ -81,7 +81,7 @@ class Renamed:
             row = known.of(CONTAINER, origin.kind, origin.id)
             now = named.get((row.place, row.target)) if row is not None else None
             if row is not None and now is not None:
-                renames = now.kind in self.context.target_end.service.capabilities.renames
+                renames = now.kind in self.context.target.service.capabilities.renames
                 for place in self.context.mapping.crosswalk.placed(origin):
                     if place in missing:
                         given = row.wanted if naming is None else naming.path(row.wanted)
@@ -92,7 +92,7 @@ class Renamed:
         value = self.actual.fields.get(key, ())
         there = {each.id: each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Term)}
         for met in self.terms[vocabulary].sources(tuple(path)):
-            row = self.context.target_end.counterparts.of(TERM, met.rule.name, met.source)
+            row = self.context.target.counterparts.of(TERM, met.rule.name, met.source)
             if row is not None and row.target in there:
                 return there[row.target], row
         return None, None

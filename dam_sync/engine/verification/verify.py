@@ -115,7 +115,7 @@ class Verifier:
         self.verdict = Verdict(self.level, self.context.task.policy.extras, sink=self.sink)
         self.scope, self.files = scope_of(self.context.mapping.crosswalk), FileCheck(self.context, self.level)
         self.origins, self.doubles = SourceTerms.of(self.context), DoubledAssets(self.context)
-        self.gate = asyncio.Semaphore(max(2, min(self.context.source_end.readers, self.context.writers)))
+        self.gate = asyncio.Semaphore(max(2, min(self.context.source.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
         """Count, compare, and look for what either side lacks."""
@@ -135,10 +135,10 @@ class Verifier:
         """Read the target, and compare what is linked with it. Without anything linked it could tell nothing."""
         context = self.context
         await self.load_terms()
-        self.patience = await lag_left(context.target_end, context.state)
+        self.patience = await lag_left(context.target, context.state)
         await self._load_members()
-        async for shard in context.target_end.service.shards(Window()):
-            async for batch in context.target_end.service.crawl(shard, None):
+        async for shard in context.target.service.shards(Window()):
+            async for batch in context.target.service.crawl(shard, None):
                 await self._check_batch(batch.entries)
                 self._raise_if_stopped()
         await self._check_unvisited()
@@ -152,7 +152,7 @@ class Verifier:
         judged = await self._judge(link, None, fresh=True)
         members = any(
             Operation.MEMBERS in side.capabilities
-            for side in (self.context.source_end.service, self.context.target_end.service)
+            for side in (self.context.source.service, self.context.target.service)
         )
         judged.found = [one for one in judged.found if one.path != "placements" or not members]
         return judged
@@ -174,13 +174,13 @@ class Verifier:
         before, began, left = (
             self._wrong,
             clock.monotonic(),
-            await lag_left(self.context.target_end, self.context.state),
+            await lag_left(self.context.target, self.context.state),
         )
         while self.suspects and self.patience > 0:
             self.context.phases.progress.begin(LOOKING_AGAIN.format(left, counted(len(self.suspects), "asset")))
             await sleep_looking(clock, min(pause, left), self._raise_if_stopped, INDEX)
             self._raise_if_stopped()
-            later = await lag_left(self.context.target_end, self.context.state)
+            later = await lag_left(self.context.target, self.context.state)
             waited = pause >= left >= later  # all of it, and no other run ended meanwhile; clocks may be set back
             left = self.patience = 0.0 if waited else later
             pause *= 2
@@ -213,8 +213,8 @@ class Verifier:
     async def _account_for_source(self, *, ids_only: bool) -> None:
         """Every listed source asset is linked, parked or left out by a rule. ids_only: none of them is compared."""
         store, verdict = self.context.state.store, self.verdict
-        async for shard in self.context.source_end.service.shards(Window(ids_only=ids_only)):
-            async for batch in self.context.source_end.service.crawl(shard, None):
+        async for shard in self.context.source.service.shards(Window(ids_only=ids_only)):
+            async for batch in self.context.source.service.crawl(shard, None):
                 listed = [entry.id for entry in batch.entries if not entry.deleted]
                 self._raise_if_stopped()
                 ids, theirs = await self._of_wave(listed)
@@ -256,7 +256,7 @@ class Verifier:
 
     async def load_terms(self) -> None:
         """Read the vocabularies of the target that the mapping uses."""
-        target = self.context.target_end.service
+        target = self.context.target.service
         for key in self.context.mapping.crosswalk.vocabularies:
             self.terms[key] = TermIndex()
             if Operation.TERMS in target.capabilities:
@@ -265,7 +265,7 @@ class Verifier:
 
     async def _load_members(self) -> None:
         await self.scratch.begin_members(0)
-        for side, service in (("source", self.context.source_end.service), ("target", self.context.target_end.service)):
+        for side, service in (("source", self.context.source.service), ("target", self.context.target.service)):
             if Operation.MEMBERS in service.capabilities:
                 async for membership in service.members():
                     if membership.unread:
@@ -381,7 +381,7 @@ class Verifier:
     async def _judge(self, link: LinkRow, listed: Asset | None, *, fresh: bool) -> Judgement:
         context = self.context
         try:
-            actual = listed or await context.target_end.service.fetch(AssetId(link.target))
+            actual = listed or await context.target.service.fetch(AssetId(link.target))
         except NotFound:
             return Judgement("missing", [Difference("asset", "in the target", MISSING, pattern=MISSING)])
         if actual.status == TRASH:
@@ -390,14 +390,14 @@ class Verifier:
             return Judgement("equal", evidence="V1")
         try:
             known = {} if fresh else await self.scratch.payloads([link.source])
-            asset = known.get(AssetId(link.source)) or await context.source_end.service.fetch(AssetId(link.source))
+            asset = known.get(AssetId(link.source)) or await context.source.service.fetch(AssetId(link.source))
         except NotFound:
             return Judgement("gone_at_source")
         if asset.status == TRASH:
             return Judgement("gone_at_source")
-        asset = within_bounds(await self._with_members("source", context.source_end.service, asset))
+        asset = within_bounds(await self._with_members("source", context.source.service, asset))
         asset, link = with_present_files(context, asset, link)
-        actual = await self._with_members("target", context.target_end.service, actual)
+        actual = await self._with_members("target", context.target.service, actual)
         judged = await self._compare(link, asset, actual, fresh=fresh)
         judged.link = link
         return judged
@@ -405,17 +405,17 @@ class Verifier:
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset, *, fresh: bool) -> Judgement:
         context = self.context
         draft, found, left, refused = await self._draft(asset, actual, link)
-        if Operation.MEMBERS in context.target_end.service.capabilities:
+        if Operation.MEMBERS in context.target.service.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
-            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target_end.schema)
+            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target.schema)
         found += seen_though_closed(context, draft, actual)
         found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
         actual, more = with_everybody(context, actual, draft, hidden=True), context.task.policy.extras != "ignore"
         found += [one for one in differing(context, draft, actual) if more or not one.extra]
         kept, able = (
-            kept_versions(asset, context.target_end.service.capabilities, context.task.policy),
-            context.target_end.service.capabilities,
+            kept_versions(asset, context.target.service.capabilities, context.task.policy),
+            context.target.service.capabilities,
         )
         new = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
         files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *new)))
@@ -457,12 +457,12 @@ class Verifier:
         """What the target should have, by the names that it has; these, where others gave them, and the fields of
         which it is unknown because their values park the asset; the paths where it keeps what no call changes; and
         whether runs write nothing of it, because the mapping refuses a value or more people would see it."""
-        marker = marker_value(self.context.source_end.account.tenant, asset.id)
+        marker = marker_value(self.context.source.account.tenant, asset.id)
         drafted = await self.context.mapping.draft(
-            self.context.target_end, await self.origins.placed(asset), marker, self.terms
+            self.context.target, await self.origins.placed(asset), marker, self.terms
         )
         drafted, unfit = expected(self.context, asset, drafted, link)
-        beside = names_beside(drafted.draft.filename, marker, self.context.target_end.service.limits.filename)
+        beside = names_beside(drafted.draft.filename, marker, self.context.target.service.limits.filename)
         unfit += [
             Difference(
                 rejection.path,
@@ -480,11 +480,11 @@ class Verifier:
         names = Renamed(self.context, asset, actual, self.terms)
         draft, renamed = names.of(drafted, kept)
         draft = names.named(overlay(draft, kept), kept)
-        return draft, [*unfit, *renamed], fixed_among(kept, self.context.target_end.schema), bool(unfit)
+        return draft, [*unfit, *renamed], fixed_among(kept, self.context.target.schema), bool(unfit)
 
     def _unread(self, asset: Asset, hidden: Iterable[str]) -> frozenset[str]:
         """Parts of the asset that are not compared: the target does not return them, or cannot store them."""
-        return frozenset(hidden) | not_compared(asset, self.context.target_end.service.capabilities)
+        return frozenset(hidden) | not_compared(asset, self.context.target.service.capabilities)
 
 
 def _outcome(found: Iterable[Difference]) -> str:

@@ -39,7 +39,7 @@ def account_of(
         _turn(account, "filename", TRANSFORMED, LossRule.NAME_TAKEN)
     if any(loss.path == "filename" and loss.rule == LossRule.NO_FILE for loss in losses):
         _turn(account, "filename", LOST, LossRule.NO_FILE)
-    if "filename" in fixed_among(instead, context.target_end.schema):
+    if "filename" in fixed_among(instead, context.target.schema):
         _turn(account, "filename", LOST, LossRule.FIXED)
     account.update(AccountKey(rule, given) for rule, given in drafted.filled.items())
     return +account
@@ -47,7 +47,7 @@ def account_of(
 
 def bare_names(asset: Asset, draft: Draft, context: RunContext) -> tuple[Loss, ...]:
     """The file name of an asset without a file, as a loss where the target does not keep it."""
-    kept = asset.file is not None or context.target_end.service.bare_filename(draft) == draft.filename
+    kept = asset.file is not None or context.target.service.bare_filename(draft) == draft.filename
     return () if kept else (Loss("filename", LossRule.NO_FILE, draft.filename),)
 
 
@@ -73,11 +73,11 @@ def refuse_imbalance(asset: str, found: Imbalance) -> None:
 
 def _parts(context: RunContext, asset: Asset) -> Iterator[tuple[str, int, int, str]]:
     """Path, number, number that the target gets, and why not the others."""
-    target = context.target_end.service.capabilities
+    target = context.target.service.capabilities
     kept = len(kept_versions(asset, target, context.task.policy))
     why = LossRule.NOT_HELD if Operation.REPLACE not in target else f"policy versions: {context.task.policy.versions}"
     attached = len(asset.attachments) if Operation.ATTACH in target else 0
-    kinds = context.target_end.schema.relation_kinds
+    kinds = context.target.schema.relation_kinds
     related = [each for each in asset.relations if kinds is None or each.kind in kinds]
     yield "versions", len(asset.versions), kept, why
     yield "attachments", len(asset.attachments), attached, LossRule.NOT_HELD

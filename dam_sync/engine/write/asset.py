@@ -132,7 +132,7 @@ class TargetWriter:
 
     def _made_at(self, facts: AssetFacts, change: AssetChange) -> datetime | None:
         """Since when it is open whether the asset stays, or what was uploaded to it."""
-        limits, now = self.context.target_end.service.limits, self.context.clock.now()
+        limits, now = self.context.target.service.limits, self.context.clock.now()
         if facts.link is None:
             return now if limits.probation else None
         uploaded = change.versions or change.attachments
@@ -150,7 +150,7 @@ class TargetWriter:
         asset, drafted = facts.asset, facts.drafted
         if link is None:
             raise ContractBroken("nothing to settle", asset=asset.id)
-        target, capabilities = AssetId(link.target), self.context.target_end.service.capabilities
+        target, capabilities = AssetId(link.target), self.context.target.service.capabilities
         rows = [(place, target, True) for place in sorted(change.placed, key=str)]
         rows += [(place, target, False) for place in change.unplaced]
         lost = (*drafted.losses, *losses)

@@ -124,7 +124,7 @@ class _Calls:
 
     @property
     def _target(self) -> Service:
-        return self.writer.context.target_end.service
+        return self.writer.context.target.service
 
     @property
     def _journal(self) -> Journal:

@@ -106,10 +106,8 @@ class Settler:
         ours, theirs = asset.changed_at, actual.changed_at
         if ours is None or theirs is None:
             return Newer(Take.NONE, UNDATED.format("the source" if ours is None else "the target"))
-        later = (ours - context.source_end.account.clock_skew) - (theirs - context.target_end.account.clock_skew)
-        precision = max(
-            context.source_end.service.limits.precision, context.target_end.service.limits.precision, SECOND
-        )
+        later = (ours - context.source.account.clock_skew) - (theirs - context.target.account.clock_skew)
+        precision = max(context.source.service.limits.precision, context.target.service.limits.precision, SECOND)
         if abs(later) <= precision:
             return Newer(Take.NONE, SAME_TIME)
         return Newer(Take.SOURCE if later > ZERO else Take.TARGET)
@@ -134,7 +132,7 @@ def three_way_of(
     context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
 ) -> ThreeWay:
     """The comparison of one asset."""
-    shown = as_not_hidden(before, actual, context.target_end.schema)
+    shown = as_not_hidden(before, actual, context.target.schema)
     return ThreeWay(
         before=before,
         draft=draft,

@@ -58,11 +58,11 @@ class Decider:
             link, patch = repair.link, repair.settlement.patch
         elif link is not None and facts.intents:
             patch = merge_patches([link.draft, *facts.intents], facts.draft)
-        reads = context.source_end.service.capabilities
-        return decide(facts.asset, facts.draft, link, context.target_end.schema, context.task.policy, patch, reads)
+        reads = context.source.service.capabilities
+        return decide(facts.asset, facts.draft, link, context.target.schema, context.task.policy, patch, reads)
 
     def _basis(self, facts: AssetFacts) -> Basis:
-        return Basis(facts.asset, facts.draft, facts.link, self.context.target_end.schema, facts.versions)
+        return Basis(facts.asset, facts.draft, facts.link, self.context.target.schema, facts.versions)
 
     async def _found(self, facts: AssetFacts, decided: Write) -> Remainder:
         """What is left of a new asset, or of an update."""
@@ -76,7 +76,7 @@ class Decider:
         """What is left of an update. Reads the asset at the target if it may overwrite what somebody else wrote, or if
         the rotation compares it, else only whether it is in the trash there."""
         change, context = decided.change, self.context
-        overwrites = may_overwrite(change.patch, bool(change.versions), context.target_end.schema)
+        overwrites = may_overwrite(change.patch, bool(change.versions), context.target.schema)
         due = facts.due and not facts.restores
         untouched = Remainder(Settlement(change.patch), link, link.draft)
         if not (overwrites or due):
@@ -84,7 +84,7 @@ class Decider:
                 await refuse_trashed(context, link)
             return untouched
         if facts.restores:  # a plan still finds it in the trash
-            actual = await context.target_end.service.fetch(AssetId(link.target))
+            actual = await context.target.service.fetch(AssetId(link.target))
             actual = replace(actual, status=link.draft["status"], substatus="")
         else:
             actual = await living_asset(context, link)
@@ -96,7 +96,7 @@ class Decider:
     async def _settled(self, facts: AssetFacts, decided: Write, link: LinkRow, actual: Asset) -> Settlement:
         """What to write over an asset of the target as it was read."""
         context, draft, change = self.context, facts.draft, decided.change
-        seen = context.target_end.counterparts.as_known(actual, context.target_end.schema, draft)
+        seen = context.target.counterparts.as_known(actual, context.target.schema, draft)
         files = Files(
             link, facts.asset.file, bool(change.versions), expected_files(link, facts.intents, facts.asset.versions)
         )

@@ -42,7 +42,7 @@ class FilenameAllocator:
             return draft
         if new and not self.fresh:
             await self._look(await self._known_until())
-        others = names_beside(draft.filename, marker, self.context.target_end.service.limits.filename)
+        others = names_beside(draft.filename, marker, self.context.target.service.limits.filename)
         for name in chain((draft.filename,), others):
             if await self._reserved(name.casefold(), asset.id):
                 return draft if name == draft.filename else replace(draft, filename=name)
@@ -56,28 +56,26 @@ class FilenameAllocator:
     async def _reserved(self, folded: str, asset: str) -> bool:
         """First in the state of this job, which others ask whether it still has the name."""
         taken = await self.context.state.store.reserve_name(folded, asset)
-        return taken is None and await self.context.target_end.shared.reserve_name(folded, asset)
+        return taken is None and await self.context.target.shared.reserve_name(folded, asset)
 
     @property
     def _decide(self) -> bool:
-        return not self.context.target_end.service.capabilities.writes(Feature.SAME_NAMES)
+        return not self.context.target.service.capabilities.writes(Feature.SAME_NAMES)
 
     async def _known_until(self) -> datetime | None:
         """None: list everything."""
         noted = await self.context.state.store.get_meta(NAMES_KNOWN)
         return (
-            parse_instant(noted) - self.context.target_end.service.limits.lag - _SLACK
-            if isinstance(noted, str)
-            else None
+            parse_instant(noted) - self.context.target.service.limits.lag - _SLACK if isinstance(noted, str) else None
         )
 
     async def _look(self, since: datetime | None) -> None:
         """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
-        until = context.clock.now() + context.target_end.account.clock_skew
+        until = context.clock.now() + context.target.account.clock_skew
         blank = not (await context.state.store.get_meta(MARKS_KNOWN) or await context.state.store.link_count())
-        async for shard in context.target_end.service.shards(Window(since=since)):
-            async for batch in context.target_end.service.crawl(shard, None):
+        async for shard in context.target.service.shards(Window(since=since)):
+            async for batch in context.target.service.crawl(shard, None):
                 assets = await self._of(batch.entries)
                 await context.state.store.take_names(
                     [(one.filename.casefold(), f"{AT_TARGET}{one.id}") for one in assets]
@@ -86,7 +84,7 @@ class FilenameAllocator:
         if blank:
             await refuse_marks(context, marked)
             await known_marks(context.state.store, until)
-            context.target_end.looked_through = True
+            context.target.looked_through = True
         await context.state.store.set_meta(NAMES_KNOWN, instant_text(until))
         self.fresh = True
 
@@ -98,7 +96,7 @@ class FilenameAllocator:
             asset = entry.asset
             if asset is None:
                 with suppress(Rejected):
-                    asset = await whole(self.context.target_end.service, entry)
+                    asset = await whole(self.context.target.service, entry)
             if asset is not None:
                 found.append(asset)
         return found
@@ -107,7 +105,7 @@ class FilenameAllocator:
 def is_ours(context: RunContext, asset: Asset) -> bool:
     """Whether an existing asset of the target carries the marker of an asset of this source."""
     field = context.mapping.crosswalk.marker
-    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source_end.account.tenant)
+    return field is not None and asset.status != TRASH and is_marked(asset, field, context.source.account.tenant)
 
 
 def names_beside(name: str, marker: str, most: int) -> Iterator[str]:

@@ -31,13 +31,13 @@ async def trash_partial_create(context: RunContext, work: Work, *, edited: bool 
     """Clear the marker of the partial asset and move it to the trash, so that the asset is created from scratch if it
     reappears. One that a killed run only took out of the trash goes back. A linked asset stays. Safe to repeat. edited:
     also if people edited it; else raises Conflict for that."""
-    if not work.begun or context.task.dry or NEEDED - context.target_end.service.capabilities.operations:
+    if not work.begun or context.task.dry or NEEDED - context.target.service.capabilities.operations:
         return
     if await context.state.store.links([work.asset]):
         return
     journal = context.state.store.journal(work, context.state.run.id)
     key = context.mapping.crosswalk.marker
-    marker = Marker(key, marker_value(context.source_end.account.tenant, work.asset)) if key else None
+    marker = Marker(key, marker_value(context.source.account.tenant, work.asset)) if key else None
     partial = await journal.run(
         journal_names.PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True
     )
@@ -57,10 +57,10 @@ async def _trash(context: RunContext, asset: AssetId, marker: Marker | None, jou
     could not be taken from it. It may be there already, or gone."""
     if marker is not None:
         with suppress(Rejected):
-            await context.target_end.service.update(asset, Patch(fields={marker.field: None}))
+            await context.target.service.update(asset, Patch(fields={marker.field: None}))
 
     async def call() -> Json:
-        await context.target_end.service.remove(asset)
+        await context.target.service.remove(asset)
         return asset
 
     with suppress(Rejected), recording(WriteRecord(asset, {"trash": [False, True]})):
@@ -94,7 +94,7 @@ async def _find_partial(context: RunContext, marker: Marker | None, journal: Jou
     made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
         inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
-        made = await context.target_end.service.find_partial(marker, inner, unmarked=True)
+        made = await context.target.service.find_partial(marker, inner, unmarked=True)
     return str(made or "")
 
 
@@ -102,6 +102,6 @@ async def abort_orphaned_uploads(context: RunContext) -> None:
     """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
     nothing in a run of chosen assets; safe to repeat."""
     if not context.task.options.only:
-        context.tallies.orphans_aborted += await context.target_end.service.sweep(context.state.store.is_recorded)
+        context.tallies.orphans_aborted += await context.target.service.sweep(context.state.store.is_recorded)
         if context.workers is not None:
             context.tallies.orphans_aborted += await context.workers.sweep()

@@ -87,11 +87,11 @@ class Repairer:
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         wanted = self._patch(asset, draft, before, actual)
-        patch, fixed = possible(wanted, self.context.target_end.schema, profile_of(link, draft))
+        patch, fixed = possible(wanted, self.context.target.schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
         patch, losses = self._without_reopening(shown(self.context, draft, actual, before), patch, settlement.patch)
-        hidden = compared.expected.is_hidden_by_us(there, self.context.target_end.schema)
+        hidden = compared.expected.is_hidden_by_us(there, self.context.target.schema)
         if patch.rights is None and hidden and not draft.closed:  # what an attempt took away for a time is given back
             patch = replace(patch, rights=actual.rights)
         lost = self._lost_files(facts, actual, link)
@@ -114,36 +114,36 @@ class Repairer:
     def _name_of(self, stands: Mapping[str, Json], link: LinkRow) -> str:
         """The file name that stands at the target, which a version sent again keeps; empty for that of the draft,
         which takes the place of one that no call changed."""
-        fixed = "filename" in fixed_among(link.kept, self.context.target_end.schema)
+        fixed = "filename" in fixed_among(link.kept, self.context.target.schema)
         return "" if fixed else str(stands.get("filename") or "")
 
     def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
         """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
         it is now: others may have renamed or removed these."""
-        schema, found = self.context.target_end.schema, dict(kept)
+        schema, found = self.context.target.schema, dict(kept)
         for path, value in kept.items():
             key = path.removeprefix(FIELDS) if path.startswith(FIELDS) else ""
             vocabulary = schema.fields[key].vocabulary if key in schema.fields else ""
             if vocabulary:
                 now = value_to_json(actual.fields[key]) if key in actual.fields else None
                 lost = _term_ids(value) - _term_ids(now)
-                if not all(self.context.target_end.counterparts.has_term(vocabulary, one) for one in lost):
+                if not all(self.context.target.counterparts.has_term(vocabulary, one) for one in lost):
                     found[path] = now
         return found
 
     async def _actual(self, actual: Asset, link: LinkRow, draft: Draft) -> Asset:
         """An asset of the target as it was read, with the containers that list it, and the names that drafts have."""
-        if Operation.MEMBERS in self.context.target_end.service.capabilities:
+        if Operation.MEMBERS in self.context.target.service.capabilities:
             key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
             members = await self.context.state.store.members_of([key, unsure, UNREAD])
             wanted = draft.placements | draft_from_json(link.draft).placements
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
             doubtful = members.get(unsure, frozenset()) | members.get(UNREAD, frozenset())
-            actual = with_unsure(actual, wanted, doubtful, self.context.target_end.schema)
+            actual = with_unsure(actual, wanted, doubtful, self.context.target.schema)
         # what an interrupted run queued is written at the end of this one, unless it is queued otherwise
         added, removed = await self.context.state.store.queued_placements(link.target)
         actual = replace(actual, placements=(actual.placements | added) - removed)
-        return self.context.target_end.counterparts.as_known(actual, self.context.target_end.schema)
+        return self.context.target.counterparts.as_known(actual, self.context.target.schema)
 
     def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
         context = self.context
@@ -177,7 +177,7 @@ class Repairer:
 
     def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
         """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""
-        target = self.context.target_end.service
+        target = self.context.target.service
         if target.audience(left).hidden:
             return left.rights
         for name in DATES.values():
@@ -190,7 +190,7 @@ class Repairer:
 
     def _lost_files(self, facts: AssetFacts, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
-        able = self.context.target_end.service.capabilities
+        able = self.context.target.service.capabilities
         files, lost = pair_files(facts.asset, actual, facts.versions, link), _Lost()
         wrong = [(pair.part, pair.key) for pair in files.pairs if _differs(pair, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]

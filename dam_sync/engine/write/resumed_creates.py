@@ -81,7 +81,7 @@ class ResumedCreate:
         named = (one for one in self.meant if actual is not None and one["filename"] == actual.filename)
         begun = LinkRow(self.facts.asset.id, "", draft=next(named, self.meant[0]))
         replaced = unsent and FILE not in left.values  # the next version brings its name
-        fixed = fixed_values(begun, draft, self.context.target_end.schema, replaced=replaced)
+        fixed = fixed_values(begun, draft, self.context.target.schema, replaced=replaced)
         lost = (*(loss for loss in losses if loss.path in fixed), *profile_losses(begun, draft, fixed))
         return Remainder(replace(left, before=(*left.before, *lost)), before=self.meant[-1], fixed=fixed)
 
@@ -93,7 +93,7 @@ class ResumedCreate:
             self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
         if made is not None:
-            patch, losses = possible(merge_patches(before, draft), self.context.target_end.schema, draft.profile)
+            patch, losses = possible(merge_patches(before, draft), self.context.target.schema, draft.profile)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             before += map(draft_to_json, self._stages(draft))
             patch = merge_patches(before, draft)
@@ -108,12 +108,12 @@ class ResumedCreate:
 
     def _stages(self, draft: Draft) -> list[Draft]:
         """What the target has of a new asset at first, with each status that it may have until it is complete."""
-        staging = self.context.target_end.schema.status_staging.get(draft.status.casefold(), frozenset())
+        staging = self.context.target.schema.status_staging.get(draft.status.casefold(), frozenset())
         return [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
 
     def _outside_of_staging(self, actual: Asset) -> Asset:
         """The asset without the containers and the groups that it has only until it is complete."""
-        schema, rights = self.context.target_end.schema, actual.rights
+        schema, rights = self.context.target.schema, actual.rights
         if rights.groups <= schema.group_staging:
             rights = replace(rights, groups=frozenset())
         return replace(actual, placements=actual.placements - schema.container_staging, rights=rights)
@@ -144,12 +144,12 @@ class ResumedCreate:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the
         create itself may have written that before. And what no call changes."""
         changed = _with_settled(merge_patches(self.meant, overlay(draft, found.values)), found)
-        patch, losses = possible(changed, self.context.target_end.schema, draft.profile)
+        patch, losses = possible(changed, self.context.target.schema, draft.profile)
         return replace(found, patch=patch), losses
 
     async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:
         """The asset at the target; None if there is none, or it is hidden whatever others did. Raises NotFound."""
-        target = self.context.target_end.service
+        target = self.context.target.service
         if draft.closed or any(state.get("closed") for state in self.meant):
             return None
         if not made and draft.marker is not None and Operation.FIND in target.capabilities:
@@ -161,7 +161,7 @@ class ResumedCreate:
         except NotFound:
             return None
         if actual.status != TRASH:
-            known, schema = self.context.target_end.counterparts, self.context.target_end.schema
+            known, schema = self.context.target.counterparts, self.context.target.schema
             return known.as_known(actual, schema, draft)
         marker = draft.marker  # taken from a partial create that a run trashes
         marked = marker is not None and actual.fields.get(marker.field) == marker.value

@@ -94,8 +94,8 @@ class TargetTrash:
         if not begun and status not in ("", TRASH):  # somebody took it out
             await context.state.store.put_back(asset.id)
             return ReadAsset(work, asset, link)
-        purged = not status and context.target_end.service.capabilities.reads(Feature.TRASH)
-        if Operation.RESTORE in context.target_end.service.capabilities and not purged:
+        purged = not status and context.target.service.capabilities.reads(Feature.TRASH)
+        if Operation.RESTORE in context.target.service.capabilities and not purged:
             return ReadAsset(work, asset, link, restores=True)
         if purged or found.retried:
             loss = Loss("asset", LossRule.CREATED_AGAIN, f"it was {link.target}")
@@ -107,7 +107,7 @@ class TargetTrash:
     async def _status(self, asset: AssetId) -> str:
         """The status at the target; empty for one that is gone."""
         try:
-            return (await self.context.target_end.service.fetch(asset)).status or "unknown"
+            return (await self.context.target.service.fetch(asset)).status or "unknown"
         except NotFound:
             return ""
 
@@ -122,7 +122,7 @@ class TargetTrash:
         """Raises SafetyStop for an asset that a removal which was begun did not leave in the trash, of a target that
         shows its trash: the next one would be gone, too."""
         if (
-            not self.context.target_end.service.capabilities.reads(Feature.TRASH)
+            not self.context.target.service.capabilities.reads(Feature.TRASH)
             or self.context.task.options.accept_changes
         ):
             return

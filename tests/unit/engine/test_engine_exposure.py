@@ -295,7 +295,7 @@ def test_new_terms_of_an_asset_that_not_everybody_sees_are_named(
     desk: Desk, asset: dict[str, Any], draft: dict[str, Any], new: list[tuple[str, Term]], listed: str
 ) -> None:
     context, given = desk.session(), replace(Asset(AssetId("1"), Revision("1"), status="published"), **asset)
-    context.target_end.service = cast(Any, ShownByGroups())
+    context.target.service = cast(Any, ShownByGroups())
     assert [loss.detail for loss in listed_terms(context, given, closed_draft(**draft), new)] == [listed] * bool(listed)
-    context.target_end.service = cast(Any, ShownByGroups("it lies in a folder"))
+    context.target.service = cast(Any, ShownByGroups("it lies in a folder"))
     assert listed_terms(context, given, closed_draft(**draft), new) == ()

@@ -34,7 +34,7 @@ class Desk:
 
     async def left(self) -> float:
         context = run_double(target=self, time=self.time)
-        return await lag_left(context.target_end, RunState(self.store, self.run))
+        return await lag_left(context.target, RunState(self.store, self.run))
 
 
 async def test_a_first_run_waits_for_nothing(store: SqlStore, clock: SetClock) -> None:

@@ -150,6 +150,6 @@ async def test_aborted_upload_sessions_are_counted() -> None:
 
 async def test_a_run_of_chosen_assets_leaves_upload_sessions_of_other_work_open() -> None:
     session = session_of(Target(open=2), MemoryJournal())
-    session.options.only = frozenset({"s-1"})  # type: ignore[misc]
+    session.task.options.only = frozenset({"s-1"})  # type: ignore[misc]
     await abort_orphaned_uploads(session)
     assert session.tallies.orphans_aborted == 0

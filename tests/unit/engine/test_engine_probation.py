@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.context.run_context import Progress, RunContext
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.probation import PARKED, refuse_removed, removed_before, watch_probation
 from dam_sync.model.asset import Asset, AssetId, Placement, Revision
 from dam_sync.model.errors import NotFound
@@ -18,6 +18,7 @@ from dam_sync.model.limits import Limits, Pace
 from dam_sync.model.link import LinkRow
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
+from dam_sync.model.run_options import Progress
 from dam_sync.model.service import Batch, Service, Shard
 from dam_sync.model.service_time import RunTime
 from dam_sync.store.rows import Removal
