@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 from dam_sync.api.atomic_io import scratch_dir
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.missing import MissingMonitor, settle_begun_removals
 from dam_sync.engine.rollback.asset import AssetUndoer
 from dam_sync.engine.rollback.rollback import Rollback
@@ -45,7 +44,9 @@ async def _return_begun(context: RunContext, listed: UndoList, targets: frozense
             if written.target in targets and not written.created:
                 done = await undoer.undo(written)
                 if done.shows:
-                    await accept(context, [SHOWN.format(listed.run, written.source, ExposureRule.RETURNED.value)])
+                    await context.accepted.accept(
+                        [SHOWN.format(listed.run, written.source, ExposureRule.RETURNED.value)]
+                    )
                 await context.state.store.forget_undo(listed.run, written.target)
 
 

@@ -15,6 +15,7 @@ from dam_sync.config.job import JobConfig
 from dam_sync.config.options import AuthMethod
 from dam_sync.config.secrets import is_secret
 from dam_sync.config.side import SideConfig, options_of
+from dam_sync.engine.context.accepted import Accepted
 from dam_sync.engine.context.counterparts import Counterparts
 from dam_sync.engine.context.job_mapping import JobMapping
 from dam_sync.engine.context.libraries import Contents, Source, Target
@@ -324,6 +325,7 @@ async def run_context_of(
     job, clock, dry = opened.job, options.clock, isinstance(opened.target, DryTarget)
     single_bytes = opened.target.limits.single_bytes or SINGLE_WITHOUT_LIMIT
     state = RunState(store, run, job.state_on_server)
+    task = RunTask(_policy(job), options, repair=options.repair, dry=dry)
     return RunContext(
         source=Source(
             opened.source,
@@ -344,8 +346,9 @@ async def run_context_of(
         ),
         mapping=JobMapping(opened.crosswalk, store),
         state=state,
-        task=RunTask(_policy(job), options, repair=options.repair, dry=dry),
+        task=task,
         stopping=Stopping(options.stop_token, clock, _deadline(options)),
+        accepted=Accepted(task, state),
         phases=Phases(options.progress, state, clock, PLANNING if dry else MOVING),
         clock=clock,
         pulls=pulls_of(job, opened.source, opened.target),

@@ -32,7 +32,6 @@ from dam_sync.engine.context.call_budget import advise
 from dam_sync.engine.context.planned import forget_plan
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.exposure import exposure_stop
-from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import (
     refuse_before_run,
     refuse_before_verify,
@@ -90,7 +89,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             opened = await _connected(stack, store, run, job, options)
             refuse_unmarked(opened.crosswalk)
             prepared = await run_context_of(opened, store, run, options)
-            await recall_accepted(prepared)
+            await prepared.accepted.recall()
             await begin_wave(wave, opened, prepared)
             prepared.task.planned = await follow(plan, opened, prepared, state)
             await under_lease(store, run.id, options.clock, _admitted(prepared, options))
@@ -183,7 +182,7 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         wave = (await WaveBook.of(job, store, options.clock.now())).chosen(options.wave, plan=True)
         run = await _begun(store, job, options)
         context = await run_context_of(opened, store, replace(run, started_at=options.clock.now()), options)
-        await recall_accepted(context)
+        await context.accepted.recall()
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
         await finish_abandoned(context)

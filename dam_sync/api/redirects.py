@@ -73,7 +73,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         context = await run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
         await refuse_other_services(context)
         found = stack.enter_context(closing(RedirectList(folder / "links.db")))
-        report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.tallies.accepted))
+        report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.accepted.findings))
         if Operation.PUBLIC_LINKS in opened.source.capabilities:
             await LinkReader(context, found).read()
         else:

@@ -23,7 +23,6 @@ from dam_sync.api.stored_job import existing_store
 from dam_sync.api.waves import list_whole_source
 from dam_sync.config.job import JobConfig
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import recall_accepted
 from dam_sync.engine.guards.preflight import refuse_other_services
 from dam_sync.engine.rollback.asset import TRASHED
 from dam_sync.engine.rollback.rollback import Rollback
@@ -92,7 +91,7 @@ class _Undoing:
         try:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await sleep_for(self.options.clock, RESUME_PAUSE, "calls of the stopped process to be counted no more")
-            await recall_accepted(context)
+            await context.accepted.recall()
             await refuse_other_services(context)
             whole, self.linked = await self._is_whole(), await self.store.link_count()
             surveyed = self._rollback(listed, whole)
@@ -185,7 +184,7 @@ class _Undoing:
             calls=dict(context.target.service.calls),
         )
         report.over = self._too_many(undoing) if context.task.dry else ""
-        report.notes.extend(sentences.about_accepted(context.tallies.accepted))
+        report.notes.extend(sentences.about_accepted(context.accepted.findings))
         report.notes.extend([] if context.task.dry else self._allowed(undoing.counts[TRASHED]))
         report.notes.extend(await self._notes(undoing))
         report.notes.extend([LIMIT_NOTE.format(report.over, report.trashed)] if report.over else [])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-TASK = ("options", "policy", "rotation", "wave", "planned", "dry", "reads_target", "repairs", "agree")
+from dam_sync.engine.context.accepted import Accepted
+
+TASK = ("options", "policy", "rotation", "wave", "planned", "dry", "reads_target", "repairs", "agree", "due_by")
 PART_OF = {
     "source": {
         "source": "service",
@@ -35,10 +37,13 @@ PART_OF = {
 
 
 def run_double(**facts: Any) -> Any:
-    """A context with these facts, each in its part, and no others. `target` and `source` are the services."""
+    """A context with these facts, each in its part, and what guards record. `target` and `source` are services."""
     parts = {
         part: {names[fact]: facts[fact] for fact in names.keys() & facts.keys()} for part, names in PART_OF.items()
     }
-    made = {part: SimpleNamespace(**names) for part, names in parts.items()}
+    made: dict[str, Any] = {part: SimpleNamespace(**names) for part, names in parts.items()}
+    if "clock" in facts:
+        made["stopping"].clock = facts["clock"]
+    made["accepted"] = Accepted(made["task"], made["state"])
     own = {fact: facts[fact] for fact in facts.keys() - {fact for names in PART_OF.values() for fact in names}}
     return SimpleNamespace(**made, **own)

@@ -23,7 +23,6 @@ from dam_sync.api.reports.run_report import hashes_of
 from dam_sync.engine.context.planned import NEW_PLAN, PlannedWork, forget_plan
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.drift import schema_facts
-from dam_sync.engine.guards.finding import accept
 from dam_sync.engine.guards.schema_usage import changes_between
 from dam_sync.model.asset import digest_of
 from dam_sync.model.errors import ConfigError, SafetyStop
@@ -163,7 +162,7 @@ async def _continued(context: RunContext, known: Json) -> PlannedWork | None:
     if known is None or not known["whole"]:
         return None
     if context.task.options.accept_changes:
-        await accept(context, ["the rest of the run does not follow its plan"])
+        await context.accepted.accept(["the rest of the run does not follow its plan"])
         await forget_plan(context.state.store, context.state.run.id)
         return None
     return _work(context, known)

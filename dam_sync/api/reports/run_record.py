@@ -13,7 +13,6 @@ from dam_sync.api.plans.trees import MadeTrees
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import settled_of
 from dam_sync.engine.guards.drift import schema_facts
-from dam_sync.engine.guards.finding import keep_accepted
 from dam_sync.engine.write.repair import repaired_of
 from dam_sync.http.rates.shared import JobRates, SharedRates
 from dam_sync.model.asset import digest_of
@@ -65,7 +64,7 @@ async def keep_spent(context: RunContext, began: float, *, ended: bool = True) -
         ended=ended,
     )
     await context.state.store.set_meta(spent_key(context.state.run.id), note)
-    await keep_accepted(context)
+    await context.accepted.keep()
     await context.state.store.set_meta(SENT_CALLS, context.task.options.rates.sent())
     await context.state.store.set_meta(PACE, context.task.options.rates.learned())
     return total_spent(note)

@@ -208,7 +208,7 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
         notes=[
             *(f"source: {note}" for note in opened.source_account.notes_as("source")),
             *(f"target: {note}" for note in opened.target_account.notes_as("target")),
-            *sentences.about_accepted(context.tallies.accepted),
+            *sentences.about_accepted(context.accepted.findings),
         ],
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from dam_sync.engine.context.accepted import Accepted
 from dam_sync.engine.context.job_mapping import JobMapping
 from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.phases import Phases
@@ -30,18 +30,13 @@ class Tallies:
     """What the report of a run has beside the outcomes of its assets. orphans_aborted: uploads that a killed run left
     open; partial_creates_trashed: of a killed run, their source asset is gone; retried: parked assets, by reason;
     read_again: assets read by their ids, by reason; listed: rows that this process listed, also those that are not in
-    the sample of a plan; accepted: findings of guards that the operator accepted."""
+    the sample of a plan."""
 
     orphans_aborted: int = 0
     partial_creates_trashed: int = 0
     retried: Counter[str] = field(default_factory=Counter)
     read_again: Counter[str] = field(default_factory=Counter)
     listed: int = 0
-    accepted: list[str] = field(default_factory=list)
-
-    def accept(self, findings: Iterable[str]) -> None:
-        """Record findings; safe to repeat."""
-        self.accepted.extend(one for one in findings if one not in self.accepted)
 
 
 @dataclass(slots=True)
@@ -56,17 +51,18 @@ class RunContext:
     task: RunTask
     stopping: Stopping
     phases: Phases
+    accepted: Accepted
     clock: Clock
     pulls: Pulls
     tallies: Tallies = field(default_factory=Tallies)
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
-    due_by: datetime | None = None  # deletions whose grace period ended by then were counted against the limit
 
     def with_state(self, store: SqlStore, run: Run) -> RunContext:
         """The same with another state, and another place in it."""
         state = replace(self.state, store=store, run=run)
-        phases, mapping = replace(self.phases, state=state), replace(self.mapping, store=store)
-        return replace(self, state=state, phases=phases, mapping=mapping)
+        phases, accepted = replace(self.phases, state=state), replace(self.accepted, state=state)
+        mapping = replace(self.mapping, store=store)
+        return replace(self, state=state, phases=phases, accepted=accepted, mapping=mapping)
 
     @property
     def writers(self) -> int:

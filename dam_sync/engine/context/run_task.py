@@ -4,6 +4,7 @@ its own."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dam_sync.engine.context.planned import PlannedWork
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # a job file is checked without a database layer
 class RunTask:
     """repair: as asked by `options`, or by those of the run that is resumed; rotation: the part of the library that
     this run compares; wave: of a job with waves; planned: the plan that it follows; dry: the target only simulates
-    writes."""
+    writes; due_by: deletions whose grace period ended by then were counted against the limit."""
 
     policy: Policy
     options: RunOptions = field(default_factory=RunOptions)
@@ -29,6 +30,7 @@ class RunTask:
     wave: WaveRun | None = None
     planned: PlannedWork | None = None
     dry: bool = False
+    due_by: datetime | None = None
 
     @property
     def reads_target(self) -> bool:

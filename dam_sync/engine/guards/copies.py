@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.first_assets import MOST, first_assets
 from dam_sync.engine.guards.way_back import WayBack, is_same_file, marks_of
 from dam_sync.model.asset import Asset
@@ -42,7 +42,7 @@ async def refuse_copies(context: RunContext) -> None:
         alike=context.target.alike,
     )
     found = await look.finding()
-    await accept(context, refuse([found] if found is not None else [], context.task.options))
+    await context.accepted.accept(refuse([found] if found is not None else [], context.accepted.options))
     await note_compared(context, context.state.store)
 
 

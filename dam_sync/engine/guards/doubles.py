@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from dam_sync.engine.context.asset_labels import plain_text
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.lost_state import LOST_HINT, is_marked, target_now, whole
 from dam_sync.engine.guards.mass_deletion import is_gone
 from dam_sync.model.asset import Asset, AssetId, Entry, Marker
@@ -59,8 +59,8 @@ class CreateGuard:
         reported = bool(await context.state.store.get_meta(DOUBLES_REPORTED))
         if not reported:
             await context.state.store.set_meta(DOUBLES_REPORTED, True)
-        options = context.task.options if reported else replace(context.task.options, accept_changes=False)
-        await accept(context, refuse([finding], options))
+        options = context.accepted.options if reported else replace(context.accepted.options, accept_changes=False)
+        await context.accepted.accept(refuse([finding], options))
 
     async def _found(self, marker: Marker) -> AssetId | None:
         if self.lists and not self.listed and self.asked >= await self._most():

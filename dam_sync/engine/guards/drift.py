@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, refuse
 from dam_sync.engine.guards.schema_usage import changes_between, used_of
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.joined_names import joined
@@ -59,7 +59,7 @@ async def refuse_lost_terms(context: RunContext, terms: Mapping[str, TermIndex])
     if now == (known or {}):
         return
     findings = list(await _findings(context, closed, known)) if await context.state.store.link_count() else []
-    await accept(context, refuse(findings, context.task.options))
+    await context.accepted.accept(refuse(findings, context.accepted.options))
     await context.state.store.set_meta(CLOSED_LISTS, now)
 
 

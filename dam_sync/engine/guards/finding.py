@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.errors import SafetyStop, WrongClock
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible
-from dam_sync.store.note_keys import accepted_key
-from dam_sync.store.rollbacks import ROLLBACK
 
 EXAMPLES = 3
-REPORTED = ("run", "only", ROLLBACK)  # the commands whose report is one of all processes that took part
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +40,6 @@ def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, 
         stop.public = _list([finding.message for finding in findings])
         raise stop
     return tuple(finding.message + finding.named for finding in findings)
-
-
-async def accept(context: RunContext, findings: Iterable[str]) -> None:
-    """Record what the operator accepted, before anything is stored because of it: if this process is killed, the report
-    of the run that is resumed has it, too. Safe to repeat."""
-    context.tallies.accept(findings)
-    await keep_accepted(context)
-
-
-async def keep_accepted(context: RunContext) -> None:
-    """Store what was accepted for this run so far. Safe to repeat."""
-    if context.tallies.accepted and context.state.run.command.startswith(REPORTED):
-        await context.state.store.set_meta(accepted_key(context.state.run.id), context.tallies.accepted)
-
-
-async def recall_accepted(context: RunContext) -> None:
-    """Take over what was accepted for the earlier processes of this run."""
-    context.tallies.accept(await context.state.store.get_meta(accepted_key(context.state.run.id)) or [])
 
 
 def _list(findings: Sequence[str]) -> str:

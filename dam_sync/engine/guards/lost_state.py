@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.mapping.compile import is_mark_of
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
@@ -44,7 +44,7 @@ async def known_marks(store: SqlStore, until: datetime) -> None:
 
 def target_now(context: RunContext) -> datetime:
     """The time at the target."""
-    return context.clock.now() + context.target.account.clock_skew
+    return context.target.time.clock.now() + context.target.account.clock_skew
 
 
 async def _unlinked_marks(context: RunContext) -> int:
@@ -61,7 +61,7 @@ async def _unlinked_marks(context: RunContext) -> int:
 async def refuse_marks(context: RunContext, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        await accept(context, refuse([lost_state(marked)], context.task.options))
+        await context.accepted.accept(refuse([lost_state(marked)], context.accepted.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, accept, empty_state, refuse
+from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, empty_state, refuse
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.service import Service
@@ -117,7 +117,7 @@ async def target_is_empty(context: RunContext) -> bool:
     if not _is_most(gone, asked):
         return False
     waiting = WAITING.format(gone, counted(len(asked), "asset"))
-    await sleep_looking(context.clock, lag, context.stopping.refuse_stopped, waiting)
+    await sleep_looking(context.stopping.clock, lag, context.stopping.refuse_stopped, waiting)
     return await _mostly_gone(context.target.service, asked)
 
 
@@ -143,7 +143,7 @@ async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
     known = await context.state.store.link_count()
     loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.state.store))
     if loss.massive:
-        await accept(context, refuse([loss.finding()], context.task.options))
+        await context.accepted.accept(refuse([loss.finding()], context.accepted.options))
 
 
 async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
@@ -172,7 +172,7 @@ async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> No
     if found is None:
         return
     try:
-        await accept(context, refuse([found], context.task.options))
+        await context.accepted.accept(refuse([found], context.accepted.options))
     except SafetyStop:
         await context.state.store.forget_shards(context.state.run.id)
         raise

@@ -72,7 +72,7 @@ class MissingMonitor:
 
     def _stop(self, finding: GuardFinding) -> None:
         try:
-            self.context.tallies.accept(refuse([finding], self.context.task.options))
+            self.context.accepted.note(refuse([finding], self.context.accepted.options))
         except SafetyStop:
             self.tripped = True
             raise

@@ -44,9 +44,9 @@ class ParkingMonitor:
         if self.over or self.parked < FIRST or any(each.seq < work.seq for each in in_hand):
             return
         message = f"the first {self.parked} assets to write were all parked for the same cause: {cause}"
-        if self.context.task.options.continue_parked:
+        if self.context.accepted.options.continue_parked:
             self.over = True
-            self.context.tallies.accept([f"{message} (--continue-parked)"])
+            self.context.accepted.note([f"{message} (--continue-parked)"])
             return
         self.tripped = cause
         hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TypeAlias
 
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.changed_rows import changed_rows
 from dam_sync.engine.guards.clocks import wrong_clock
 from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
-from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.identity import changed_identity, use_origin
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
 from dam_sync.model.errors import SafetyStop
@@ -22,15 +21,6 @@ from dam_sync.store.note_keys import HELD_BACK, MAPPING, ORIGIN, SCHEMA, UNDECID
 from dam_sync.store.rollbacks import rollback_of
 from dam_sync.store.store import SqlStore
 
-Guard: TypeAlias = Callable[[RunContext], AsyncIterator[GuardFinding]]
-GUARDS: tuple[Guard, ...] = (
-    wrong_clock,
-    changed_identity,
-    unseen_source,
-    emptied_target,
-    changed_mapping,
-    changed_schema,
-)
 VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as things are now with --accept-changes"
 
 
@@ -38,14 +28,14 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
     """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted. adopting: nothing
     will be created."""
     facts = await _facts(context)
-    found = [finding async for finding in _findings(context)]
+    found = await _findings(context)
     lost: list[GuardFinding] = []
     if not adopting:
         undecided = [finding async for finding in undecided_matches(context)]
         facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
         lost = [finding async for finding in changed_rows(context)]
         found += [*undecided, *lost]
-    await accept(context, refuse(found, context.task.options))
+    await context.accepted.accept(refuse(found, context.accepted.options))
     if lost:
         await context.state.store.accept_rows()
     context.target.time.accept()
@@ -61,9 +51,9 @@ async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> N
 
 async def refuse_before_verify(context: RunContext) -> None:
     """Like `refuse_before_run` for a verification, which stores nothing."""
-    found = [finding async for finding in _findings(context)]
+    found = await _findings(context)
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
-    await accept(context, refuse(found, context.task.options))
+    await context.accepted.accept(refuse(found, context.accepted.options))
     context.target.time.accept()
     await use_origin(context)
 
@@ -71,9 +61,13 @@ async def refuse_before_verify(context: RunContext) -> None:
 async def refuse_other_services(context: RunContext) -> None:
     """Raises SafetyStop for another tenant or user, a wrong clock, and a target that lost what was moved to it. Stores
     nothing."""
-    guards: tuple[Guard, ...] = (wrong_clock, changed_identity, emptied_target, changed_rows)
-    found = [finding for guard in guards for finding in [each async for each in guard(context)]]
-    await accept(context, refuse(found, context.task.options))
+    found = [
+        *[one async for one in wrong_clock(context)],
+        *[one async for one in changed_identity(context)],
+        *[one async for one in emptied_target(context)],
+        *[one async for one in changed_rows(context)],
+    ]
+    await context.accepted.accept(refuse(found, context.accepted.options))
     context.target.time.accept()
     await use_origin(context)
 
@@ -121,10 +115,15 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
         )
 
 
-async def _findings(context: RunContext) -> AsyncIterator[GuardFinding]:
-    for guard in GUARDS:
-        async for finding in guard(context):
-            yield finding
+async def _findings(context: RunContext) -> list[GuardFinding]:
+    return [
+        *[one async for one in wrong_clock(context)],
+        *[one async for one in changed_identity(context)],
+        *[one async for one in unseen_source(context)],
+        *[one async for one in emptied_target(context)],
+        *[one async for one in changed_mapping(context)],
+        *[one async for one in changed_schema(context)],
+    ]
 
 
 async def _facts(context: RunContext) -> dict[str, Json]:

@@ -81,15 +81,14 @@ async def removed_before(context: RunContext, asset: Asset, file: str) -> Outcom
     return replace(PARKED, message=known.message) if known is not None and known.file == file else None
 
 
-async def refuse_removed(context: RunContext, source: AssetId, target: AssetId, file: str) -> None:
+async def refuse_removed(context: RunContext, source: AssetId, made: AssetId, file: str) -> None:
     """Called when a new asset is missing. Raises NotFound if the service removed it; it is created again only if the
     operator retries it."""
-    if not context.target.service.limits.dedup_window or not await context.target.service.missing(
-        [target], context.clock.now()
-    ):
+    service = context.target.service
+    if not service.limits.dedup_window or not await service.missing([made], context.target.time.clock.now()):
         return
-    message = f"it was {target} at the target, and disappeared before it was complete"
-    await context.state.store.removed([Removal(source, target, file, message)], PARKED)
+    message = f"it was {made} at the target, and disappeared before it was complete"
+    await context.state.store.removed([Removal(source, made, file, message)], PARKED)
     raise NotFound(message, asset=source, code=ParkReason.GONE_WHILE_NEW, hint=ParkReason.GONE_WHILE_NEW.to_do)
 
 

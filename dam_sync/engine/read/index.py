@@ -34,4 +34,4 @@ async def wait_for_any_index(context: RunContext) -> None:
 async def _wait(context: RunContext, seconds: float) -> None:
     if seconds > 0:
         await context.phases.enter(WAITING.format(seconds))
-        await sleep_looking(context.clock, seconds, context.stopping.refuse_stopped, INDEX)
+        await sleep_looking(context.stopping.clock, seconds, context.stopping.refuse_stopped, INDEX)

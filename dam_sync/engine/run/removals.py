@@ -54,15 +54,15 @@ async def find_deletions(context: RunContext) -> None:
         found = [(seen, deletion_of(seen, listing)) for seen in page]
         changed = [each for seen, each in found if each is not None and each != seen.known]
         await store.keep_deletions(changed, [seen.source for seen, each in found if each is None and seen.known])
-    context.due_by = time.earliest()
+    context.task.due_by = time.earliest()
     if _removes(context):
-        await _refuse_too_many(context, policy, context.due_by)
+        await _refuse_too_many(context, policy, context.task.due_by)
 
 
 async def remove_deleted(context: RunContext, worker: Worker) -> None:
     """Remove what was due when `find_deletions` counted it, and is confirmed. Raises SafetyStop if the source does not
     return assets that exist, and what stops a run; safe to repeat."""
-    policy, counted = context.task.policy.deletions, context.due_by
+    policy, counted = context.task.policy.deletions, context.task.due_by
     if policy is None or counted is None or not _removes(context) or not await _is_any_due(context, policy, counted):
         return
     confirmation = await Confirmation.of(context)

@@ -4,7 +4,7 @@ source, and those that the rotation compares, are read again by their ids."""
 from __future__ import annotations
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.finding import GuardFinding, accept, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
 from dam_sync.engine.read.members import TARGET
 from dam_sync.engine.run.second_pass import listed_all
@@ -76,7 +76,7 @@ async def refuse_lost_memberships(context: RunContext) -> None:
         found = (
             f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
         )
-        await accept(context, refuse([GuardFinding(found, LOST_HINT)], context.task.options))
+        await context.accepted.accept(refuse([GuardFinding(found, LOST_HINT)], context.accepted.options))
 
 
 async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from itertools import chain
 
 from dam_sync.engine.context.run_context import RunContext
-from dam_sync.engine.guards.lost_state import is_marked, known_marks, refuse_marks, whole
+from dam_sync.engine.guards.lost_state import is_marked, known_marks, refuse_marks, target_now, whole
 from dam_sync.model.asset import Asset, Draft, Entry
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import Conflict, Rejected
@@ -72,7 +72,7 @@ class FilenameAllocator:
     async def _look(self, since: datetime | None) -> None:
         """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
-        until = context.clock.now() + context.target.account.clock_skew
+        until = target_now(context)
         blank = not (await context.state.store.get_meta(MARKS_KNOWN) or await context.state.store.link_count())
         async for shard in context.target.service.shards(Window(since=since)):
             async for batch in context.target.service.crawl(shard, None):

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.drift import refuse_lost_terms
-from dam_sync.engine.guards.finding import GuardFinding, accept, recall_accepted, refuse
+from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.identity import changed_identity
 from dam_sync.engine.guards.mass_deletion import (
     FEW,
@@ -90,7 +90,7 @@ class Desk:
     target_schema: Schema = TARGET
     options: RunOptions = field(default_factory=RunOptions)
     run: RunRow = RUN
-    tallies: Tallies = field(default_factory=Tallies)
+    accepted: list[str] = field(default_factory=list)
     waited: float = 0.0
     said: str = ""  # what was shown during the first wait
     on_server: bool = False  # the state
@@ -119,7 +119,10 @@ class Desk:
     @property
     def session(self) -> RunContext:
         methods = {name: getattr(self, name) for name in ("clock", "progress", "refuse_stopped")}
-        return cast(RunContext, run_double(**vars(self), **methods))
+        facts = {name: fact for name, fact in vars(self).items() if name != "accepted"}
+        made = cast(RunContext, run_double(**facts, **methods))
+        made.accepted.findings = self.accepted
+        return made
 
 
 @pytest.fixture
@@ -314,22 +317,22 @@ async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None
 
 
 async def test_what_one_process_of_a_run_accepted_the_next_one_reports(desk: Desk) -> None:
-    await accept(desk.session, ["the mapping changed"])
-    await accept(desk.session, ["the mapping changed", "the source lost most assets"])
+    await desk.session.accepted.accept(["the mapping changed"])
+    await desk.session.accepted.accept(["the mapping changed", "the source lost most assets"])
     resumed = Desk(desk.store)
-    await recall_accepted(resumed.session)
-    assert resumed.tallies.accepted == ["the mapping changed", "the source lost most assets"]
+    await resumed.session.accepted.recall()
+    assert resumed.accepted == ["the mapping changed", "the source lost most assets"]
     other = Desk(desk.store, run=replace(RUN, id=2))
-    await recall_accepted(other.session)
-    assert other.tallies.accepted == []
+    await other.session.accepted.recall()
+    assert other.accepted == []
 
 
 async def test_what_a_verification_continues_over_is_no_note_of_a_run(desk: Desk) -> None:
     desk.run = replace(RUN, command="verify")
-    await accept(desk.session, ["the mapping changed"])
-    assert desk.tallies.accepted == ["the mapping changed"]
-    await recall_accepted((again := Desk(desk.store)).session)
-    assert again.tallies.accepted == []
+    await desk.session.accepted.accept(["the mapping changed"])
+    assert desk.accepted == ["the mapping changed"]
+    await (again := Desk(desk.store)).session.accepted.recall()
+    assert again.accepted == []
 
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
@@ -338,7 +341,7 @@ async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
     assert not missing.tripped
-    assert desk.tallies.accepted
+    assert desk.accepted
 
 
 async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dam_sync.engine.context.run_context import Tallies
 from dam_sync.engine.guards.parking import FIRST, ParkingMonitor
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import SafetyStop
@@ -36,14 +35,14 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
 
 
 def test_where_the_operator_goes_on_the_cause_is_recorded_as_accepted() -> None:
-    tallies = Tallies()
     options = RunOptions(continue_parked=True)
-    watching = ParkingMonitor(run_double(options=options, tallies=tallies))
+    context = run_double(options=options)
+    watching = ParkingMonitor(context)
     for number in range(2 * FIRST):
         park(watching, number, REFUSED)
     assert not watching.tripped
     told = f"the first {FIRST} assets to write were all parked for the same cause: value refused (--continue-parked)"
-    assert tallies.accepted == [told]
+    assert context.accepted.findings == [told]
 
 
 def test_missing_assets_are_left_to_the_guard_that_counts_them() -> None:
