@@ -234,12 +234,22 @@ class Purposes:
     def verification(self, draft: Draft, seen: Asset) -> list[Difference]:
         """Where an asset is not as it should be."""
         known = self.context.target.counterparts.as_known(seen, self.state.target.schema)
-        return differing(self.context, draft, with_everybody(self.context, known, draft, hidden=True))
+        return differing(
+            self.context.target,
+            self.context.mapping.crosswalk,
+            draft,
+            with_everybody(self.context.target, known, draft, hidden=True),
+        )
 
     def adoption(self, draft: Draft, seen: Asset) -> list[Difference]:
         """Where an asset to be adopted differs."""
         known = self.context.target.counterparts.as_known(seen, self.state.target.schema)
-        return differing(self.context, draft, with_everybody(self.context, known, draft))
+        return differing(
+            self.context.target,
+            self.context.mapping.crosswalk,
+            draft,
+            with_everybody(self.context.target, known, draft),
+        )
 
     # -- the target ---------------------------------------------------------------------------------------------------
 

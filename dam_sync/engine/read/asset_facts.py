@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dam_sync.engine.compare.file_keys import kept_versions, version_key, without_attachments
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.context.stages import DraftedAsset
 from dam_sync.engine.read.intents import recorded_intents
 from dam_sync.engine.read.linked import with_present_names
@@ -43,17 +45,17 @@ class AssetFacts(DraftedAsset):
         return self.drafted.draft
 
 
-async def facts_of_asset(context: RunContext, item: DraftedAsset) -> AssetFacts:
+async def facts_of_asset(target: Target, state: RunState, task: RunTask, item: DraftedAsset) -> AssetFacts:
     """Of the state alone: costs no call."""
-    journal = context.state.store.journal(item.work, context.state.run.id)
+    journal = state.store.journal(item.work, state.run.id)
     intents = await recorded_intents(journal) if item.work.begun else []
     link, returned = item.link, dict[str, Json]()
     if link is not None:
-        link = with_present_names(context, link)
+        link = with_present_names(target, link)
         returned = await _returned(item, link, journal) if item.work.begun else {}
         link = without_attachments(link, returned) if returned else link
-    due = context.task.compares(item.asset.id)
-    restored = context.task.repair or (due and context.task.policy.drift == REPAIR)
+    due = task.compares(item.asset.id)
+    restored = task.repair or (due and task.policy.drift == REPAIR)
     return AssetFacts(
         item.work,
         item.asset,
@@ -61,8 +63,8 @@ async def facts_of_asset(context: RunContext, item: DraftedAsset) -> AssetFacts:
         item.drafted,
         restores=item.restores,
         journal=journal,
-        intents=[context.target.counterparts.present(one, context.target.schema) for one in intents],
-        versions=kept_versions(item.asset, context.target.service.capabilities, context.task.policy),
+        intents=[target.counterparts.present(one, target.schema) for one in intents],
+        versions=kept_versions(item.asset, target.service.capabilities, task.policy),
         returned=returned,
         due=due,
         repairs=restored and link is not None and not item.restores,

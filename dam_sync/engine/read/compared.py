@@ -8,7 +8,7 @@ from dataclasses import replace
 from dam_sync.engine.compare.atoms import tag_key
 from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected
 from dam_sync.engine.compare.facts import groups_of_everybody, may_be_everybodys
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.audience import RestrictionKind
 from dam_sync.model.codec import draft_from_json
@@ -16,10 +16,10 @@ from dam_sync.model.schema import Schema
 from dam_sync.model.values import Json
 
 
-def with_everybody(context: RunContext, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
+def with_everybody(target: Target, actual: Asset, *drafts: Draft, hidden: bool = False) -> Asset:
     """With the groups of the first of these drafts that stand for everybody: an asset of such a group is read as one
     that names no group. One that is seen by nobody has none of them, unless `hidden`."""
-    open_to = groups_of_everybody(drafts, context.target.service.audience)
+    open_to = groups_of_everybody(drafts, target.service.audience)
     if not open_to or not may_be_everybodys(actual, hidden=hidden):
         return actual
     return replace(actual, rights=replace(actual.rights, groups=open_to[0]))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dam_sync.aio.polling import sleep_looking
 from dam_sync.engine.context.libraries import Target
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.phases import Phases
 from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.model.waits import INDEX
 
 WAITING = "waiting up to {:.0f} s for the search index of the target"
@@ -19,19 +20,19 @@ async def lag_left(target: Target, state: RunState) -> float:
     return 0.0 if since is None else min(lag, max(0.0, lag - since))  # the clock of that run may have been ahead
 
 
-async def wait_for_index(context: RunContext) -> None:
+async def wait_for_index(target: Target, state: RunState, stopping: Stopping, phases: Phases) -> None:
     """Until it can no longer be behind the last run, be it one that was killed: what the target returns is compared.
     Raises StopRequested."""
-    await _wait(context, await lag_left(context.target, context.state))
+    await _wait(stopping, phases, await lag_left(target, state))
 
 
-async def wait_for_any_index(context: RunContext) -> None:
+async def wait_for_any_index(target: Target, stopping: Stopping, phases: Phases) -> None:
     """Until it can no longer be behind what was written before now, be it by a run that the state does not know of.
     Raises StopRequested."""
-    await _wait(context, context.target.service.limits.lag.total_seconds())
+    await _wait(stopping, phases, target.service.limits.lag.total_seconds())
 
 
-async def _wait(context: RunContext, seconds: float) -> None:
+async def _wait(stopping: Stopping, phases: Phases, seconds: float) -> None:
     if seconds > 0:
-        await context.phases.enter(WAITING.format(seconds))
-        await sleep_looking(context.stopping.clock, seconds, context.stopping.refuse_stopped, INDEX)
+        await phases.enter(WAITING.format(seconds))
+        await sleep_looking(stopping.clock, seconds, stopping.refuse_stopped, INDEX)

@@ -7,21 +7,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dam_sync.engine.compare.file_keys import kept_versions, with_current_keys, with_known_versions
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.model.asset import Asset
 from dam_sync.model.link import LinkRow
+from dam_sync.model.policy import Policy
 
 
-def with_present_files(context: RunContext, asset: Asset, link: LinkRow) -> tuple[Asset, LinkRow]:
+def with_present_files(target: Target, policy: Policy, asset: Asset, link: LinkRow) -> tuple[Asset, LinkRow]:
     """The asset with all versions that were written, and the link with the present keys of its files."""
     asset = with_known_versions(asset, link)
-    kept = kept_versions(asset, context.target.service.capabilities, context.task.policy)
+    kept = kept_versions(asset, target.service.capabilities, policy)
     return asset, with_current_keys(asset, link, kept)
 
 
-def with_present_names(context: RunContext, link: LinkRow) -> LinkRow:
+def with_present_names(target: Target, link: LinkRow) -> LinkRow:
     """The link as if its draft had been written after terms and containers got the names that they have: call it once
     those of the draft to be written are known."""
-    known, schema = context.target.counterparts, context.target.schema
+    known, schema = target.counterparts, target.schema
     kept = known.present_values(link.kept, schema)
     return replace(link, draft=known.present(link.draft, schema), kept=kept)

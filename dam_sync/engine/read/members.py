@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
+from dam_sync.engine.context.phases import Phases
+from dam_sync.engine.context.run_task import RunTask
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import MembershipWrite, Operation
 from dam_sync.model.writes import Membership
@@ -17,20 +20,27 @@ UNREAD = AssetId(UNSURE)  # in place of all members of a container that cannot b
 MEMBERS_AT_ONCE = 5_000  # memberships in one transaction
 
 
-async def read_members(context: RunContext, due: Collection[AssetId] | None = None) -> None:
+async def read_members(
+    target: Target,
+    crosswalk: Crosswalk,
+    store: SqlStore,
+    task: RunTask,
+    phases: Phases,
+    due: Collection[AssetId] | None = None,
+) -> None:
     """Read the containers of these target assets, by default of all, into the state, where every process of the run
     finds them. Where that takes reading all memberships, a run that reads only what changed does not do it. Raises the
     errors of the target; safe to repeat."""
-    target, able = context.target.service, context.target.service.capabilities
-    written = (kind for _, kind in context.mapping.crosswalk.plan.placements)
+    service, able = target.service, target.service.capabilities
+    written = (kind for _, kind in crosswalk.plan.placements)
     if Operation.MEMBERS not in able or all(able.membership(kind) is not MembershipWrite.IN_BULK for kind in written):
         return
-    if due is not None and not (able.members_by_asset or context.task.reads_target or context.task.options.full):
+    if due is not None and not (able.members_by_asset or task.reads_target or task.options.full):
         return
-    await context.phases.enter("reading memberships of the target")
-    await context.state.store.forget_members(TARGET)
-    found = target.members_of(due) if due and able.members_by_asset else target.members()
-    await keep_members(context.state.store, found, TARGET, due)
+    await phases.enter("reading memberships of the target")
+    await store.forget_members(TARGET)
+    found = service.members_of(due) if due and able.members_by_asset else service.members()
+    await keep_members(store, found, TARGET, due)
 
 
 async def keep_members(
@@ -68,8 +78,8 @@ async def _as_known(store: SqlStore, membership: Membership, prefix: str) -> Mem
     return membership if prefix else replace(membership, assets=await store.members_in(membership.placement, TARGET))
 
 
-async def with_members(context: RunContext, actual: Asset) -> Asset:
+async def with_members(store: SqlStore, actual: Asset) -> Asset:
     """A target asset with the containers that `read_members` found."""
     key = AssetId(f"{TARGET}{actual.id}")
-    found = (await context.state.store.members_of([key])).get(key)
+    found = (await store.members_of([key])).get(key)
     return replace(actual, placements=actual.placements | found) if found else actual

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import Feature
 from dam_sync.model.errors import NotFound
@@ -10,10 +10,10 @@ from dam_sync.model.link import LinkRow
 from dam_sync.model.service import TRASH
 
 
-async def held(context: RunContext, asset: AssetId) -> Asset | None:
+async def held(target: Target, asset: AssetId) -> Asset | None:
     """The asset of the target, in the trash or not; None if it is gone."""
     try:
-        return await context.target.service.fetch(asset)
+        return await target.service.fetch(asset)
     except NotFound:
         return None
 
@@ -23,20 +23,18 @@ def living(asset: Asset | None) -> Asset | None:
     return None if asset is None or asset.status == TRASH else asset
 
 
-async def living_asset(context: RunContext, link: LinkRow) -> Asset:
+async def living_asset(target: Target, link: LinkRow) -> Asset:
     """The asset, for a write that compares it first. Raises NotFound for one that is gone or in the trash."""
-    actual = await context.target.service.fetch(AssetId(link.target))
+    actual = await target.service.fetch(AssetId(link.target))
     if actual.status == TRASH:
         raise _in_trash(link)
     return actual
 
 
-async def refuse_trashed(context: RunContext, link: LinkRow) -> None:
+async def refuse_trashed(target: Target, link: LinkRow) -> None:
     """Raises NotFound for one in the trash, before a write that compares nothing: most services accept it there. Costs
     a call, which some of them save in the write, but not where a removed asset is gone: the write is refused then."""
-    if context.target.service.capabilities.reads(Feature.TRASH) and await context.target.service.is_trashed(
-        AssetId(link.target)
-    ):
+    if target.service.capabilities.reads(Feature.TRASH) and await target.service.is_trashed(AssetId(link.target)):
         raise _in_trash(link)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.read.compared import as_not_hidden
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.model.asset import Asset, Draft, Patch
@@ -34,15 +34,15 @@ class Shown:
         return replace(now, status=patch.status or now.status, rights=rights, closed=closed)
 
 
-def shown(context: RunContext, draft: Draft, actual: Asset, states: Sequence[Json]) -> Shown:
+def shown(target: Target, draft: Draft, actual: Asset, states: Sequence[Json]) -> Shown:
     """Of an asset as it was read, with the groups of a draft that stand for everybody. draft: says whether it is
     hidden, and what else decides; states: drafts that attempts may have written, as JSON, during which a release date
     may be away for a moment."""
-    held = as_not_hidden(states, actual, context.target.schema)
-    hidden = context.target.schema.always_released and held.rights.release_at is None
+    held = as_not_hidden(states, actual, target.schema)
+    hidden = target.schema.always_released and held.rights.release_at is None
     return Shown(replace(draft, status=actual.status, rights=actual.rights, placements=actual.placements), hidden)
 
 
-def shows_more(context: RunContext, now: Draft, then: Draft) -> bool:
+def shows_more(target: Target, now: Draft, then: Draft) -> bool:
     """Whether somebody would see an asset of the target `then` who does not see it `now`."""
-    return facts_of(context).shows_more(now, then)
+    return facts_of(target).shows_more(now, then)

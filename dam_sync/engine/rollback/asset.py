@@ -124,7 +124,7 @@ class AssetUndoer:
             return UndoneAsset(KEPT, (EARLIER,))
         link, meant = await self.link_of(written), await self._intents(written)
         if written.begun and link is not None and (moves := await open_moves(written, self._attempt(written))):
-            trashed = living(await held(self.context, AssetId(written.target))) is None
+            trashed = living(await held(self.context.target, AssetId(written.target))) is None
             if trashed and journal_names.REMOVE not in moves:  # it was to be taken out, and still is in the trash
                 await self._settle(undo_of(written, link, self.context.target.service.capabilities), IN_TRASH, link)
                 return UndoneAsset("")
@@ -207,7 +207,7 @@ class AssetUndoer:
     async def _living(self, written: WrittenAsset) -> Asset | None:
         """The target asset; None if it is gone. Raises SafetyStop if the target suddenly looks empty, or if a removal
         that was begun did not leave the asset in its trash."""
-        there = await held(self.context, AssetId(written.target))
+        there = await held(self.context.target, AssetId(written.target))
         actual = living(there)
         if actual is None and not await self._begun(written):
             await self.missing.from_target()
@@ -273,7 +273,7 @@ class AssetUndoer:
     async def _restored(self, undo: Undo, link: LinkRow) -> bool:
         """Take it out of the trash, once; whether it was there."""
         begun = await self._begun(undo.written, journal_names.REMOVE)
-        if not begun and living(await held(self.context, AssetId(undo.written.target))) is not None:
+        if not begun and living(await held(self.context.target, AssetId(undo.written.target))) is not None:
             return True
         try:
             await self._writer(undo.written).write(AssetChange(restore=draft_from_json(link.draft)))
@@ -308,7 +308,13 @@ class AssetUndoer:
         if before is not None and await self._journal(undo.written).get(RETURNING):
             others.append(before)
         wanted = draft_from_json(before) if before is not None else None
-        return compared(self.context, expected_of(self.context, link, meant, others), actual, wanted=wanted)
+        return compared(
+            self.context.target,
+            self.context.mapping.crosswalk,
+            expected_of(self.context, link, meant, others),
+            actual,
+            wanted=wanted,
+        )
 
     def _foreign(self, found: Comparison) -> dict[str, Obstacle]:
         """Paths where the target has neither what the run or an interrupted attempt wrote, nor what was there before:
@@ -325,15 +331,17 @@ class AssetUndoer:
         """Whether the values before would show the asset to more people than what the run wrote does, or an interrupted
         attempt may have written; or to more than see it at the target."""
         context, states, then = self.context, (undo.now, *meant), draft_from_json(undo.then)
-        if any(shows_more(context, draft_from_json(state), then) for state in states):
+        if any(shows_more(context.target, draft_from_json(state), then) for state in states):
             return True
         if actual is None:
             return False
         wrote = draft_from_json(undo.now)
-        seen = with_everybody(context, context.target.counterparts.as_known(actual, context.target.schema), wrote, then)
+        seen = with_everybody(
+            context.target, context.target.counterparts.as_known(actual, context.target.schema), wrote, then
+        )
         closed = wrote.closed and not seen_though_closed(context, wrote, seen)
-        now = shown(context, replace(wrote, closed=closed), seen, (*states, undo.then))
-        return shows_more(context, now.after(NOTHING), now.after(undo.patch))
+        now = shown(context.target, replace(wrote, closed=closed), seen, (*states, undo.then))
+        return shows_more(context.target, now.after(NOTHING), now.after(undo.patch))
 
     async def _as_held(self, written: WrittenAsset, actual: Asset) -> tuple[Asset, bool]:
         """The asset as it was before an interrupted attempt made an older version current, which brings its own values

@@ -104,9 +104,11 @@ class Rollback:
         context = self.context
         self.listed.forget_obstacles()
         if self.listed.is_interrupted or [page async for page in self._unlinked() if page]:
-            await wait_for_index(context)
+            await wait_for_index(context.target, context.state, context.stopping, context.phases)
         if self.listed.creates:
-            await read_members(context)
+            await read_members(
+                context.target, context.mapping.crosswalk, context.state.store, context.task, context.phases
+            )
         await context.phases.enter(UNDOING)
         async for page in self._pages():
             await self._undo_page(page)
@@ -260,7 +262,7 @@ class Rollback:
 
     async def _is_there(self, row: LedgerRow, relation: Relation) -> bool:
         """Whether the target asset has this relation."""
-        there = await held(self.context, AssetId(row.target))
+        there = await held(self.context.target, AssetId(row.target))
         return there is not None and any(
             (each.kind, each.target) == (relation.kind, relation.target) for each in there.relations
         )

@@ -119,7 +119,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     """Reads both libraries and matches them; the links of certain matches are then in the run's store.
     The target of the run must be a dry one. If the state is lost, nobody knows when a run wrote last: what the index of
     the target does not show yet would be sent again."""
-    await wait_for_any_index(context)
+    await wait_for_any_index(context.target, context.stopping, context.phases)
     context.phases.progress.phase, context.phases.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
     await list_everything(context)
@@ -281,10 +281,10 @@ class MatchingWorker(Worker):
         without a file is not compared: some services invent one."""
         context, stands = self.context, overlay(draft, link.kept)
         actual = context.target.counterparts.as_known(actual, context.target.schema)
-        open_to = with_everybody(context, actual, draft)
+        open_to = with_everybody(context.target, actual, draft)
         placed = self._reads_placements(stands if asset.file is not None else replace(stands, filename=""), actual)
-        found = [one for one in differing(context, placed, open_to) if not one.extra]
-        found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
+        found = [one for one in differing(context.target, context.mapping.crosswalk, placed, open_to) if not one.extra]
+        found += [] if draft.closed else hidden_instead(facts_of(context.target), draft, actual)
         return [one.path for one in found if one.path not in link.kept]
 
     def _compared_files(self, asset: Asset, actual: Asset, link: LinkRow) -> tuple[LinkRow, list[str]]:

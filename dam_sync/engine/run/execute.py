@@ -25,6 +25,7 @@ from dam_sync.engine.guards.mass_deletion import (
 from dam_sync.engine.guards.probation import watch_probation
 from dam_sync.engine.names.containers import CONTAINERS, TargetContainers
 from dam_sync.engine.names.recalled_terms import keep_terms, terms_of
+from dam_sync.engine.names.terms import TargetTerms
 from dam_sync.engine.read.index import wait_for_index
 from dam_sync.engine.read.members import TARGET, keep_members
 from dam_sync.engine.run.pipeline import Pipeline
@@ -97,7 +98,7 @@ async def _phases(context: RunContext) -> None:
     await retry_exposed(context)
     await retry_parked(context)
     if context.task.reads_target:
-        await wait_for_index(context)
+        await wait_for_index(context.target, context.state, context.stopping, context.phases)
     await context.phases.enter("reading the target")
     if context.task.planned is not None:
         terms.allowed = containers.allowed = context.task.planned.require_shared
@@ -107,15 +108,7 @@ async def _phases(context: RunContext) -> None:
     await refuse_copies(context)
     await _announce_interrupted(context)
     await _begin_workers(context)
-    worker = Worker(context, terms, containers, names)
-    pipeline = Pipeline(context, worker)
-    try:
-        await move(context, pipeline)
-    finally:  # assets parked before the cause turned out to be systematic
-        if worker.missing.tripped:
-            await context.state.store.unpark([ParkReason.GONE])
-        if pipeline.parking.tripped is not None:
-            await context.state.store.retry_causes([pipeline.parking.tripped])
+    worker = await _moved(context, terms, containers, names)
     await end_shared(context)
     if context.task.wave is not None and (passed := context.stopping.passed_deadline) is not None:
         context.stopping.token.stop(passed.reason, passed.kind)
@@ -127,6 +120,22 @@ async def _phases(context: RunContext) -> None:
     await remove_deleted(context, worker)
     await context.phases.enter("closing")
     await abort_orphaned_uploads(context)
+
+
+async def _moved(
+    context: RunContext, terms: TargetTerms, containers: TargetContainers, names: FilenameAllocator
+) -> Worker:
+    """Move the assets; returns what did."""
+    worker = Worker(context, terms, containers, names)
+    pipeline = Pipeline(context, worker)
+    try:
+        await move(context, pipeline)
+    finally:  # assets parked before the cause turned out to be systematic
+        if worker.missing.tripped:
+            await context.state.store.unpark([ParkReason.GONE])
+        if pipeline.parking.tripped is not None:
+            await context.state.store.retry_causes([pipeline.parking.tripped])
+    return worker
 
 
 async def _announce_interrupted(context: RunContext) -> None:

@@ -33,7 +33,7 @@ class Fitness:
 
 def unfit(context: RunContext, asset: Asset, draft: Draft, link: LinkRow | None) -> Outcome | None:
     """The same for the target of a context. link: by the present keys of its files."""
-    known = None if link is None else with_present_names(context, link)
+    known = None if link is None else with_present_names(context.target, link)
     return Fitness(context.target.schema, context.task.policy, context.source.service.capabilities).unfit(
         asset, draft, known
     )

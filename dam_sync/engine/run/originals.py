@@ -36,8 +36,8 @@ NOWHERE: frozenset[Placement] = frozenset()
 def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
     """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
     more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
-    schema, open_to = context.target.schema, with_everybody(context, actual, draft)
-    found = differing(context, draft, open_to)
+    schema, open_to = context.target.schema, with_everybody(context.target, actual, draft)
+    found = differing(context.target, context.mapping.crosswalk, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
         part = part_of(path)
@@ -57,7 +57,7 @@ def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[s
     if Operation.MEMBERS in context.target.service.capabilities:
         made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
         there = replace(there, placements=there.placements | made)
-    facts, scope = facts_of(context, members=Members.ALL), scope_of(context.mapping.crosswalk)
+    facts, scope = facts_of(context.target, members=Members.ALL), scope_of(context.mapping.crosswalk)
     for path, part in compare(NOTHING_EXPECTED, there, facts, scope, draft).parts.items():
         if path.startswith(PLACEMENTS) and not part.same:
             held = (place for place in there.placements if place.kind == path.removeprefix(PLACEMENTS))

@@ -78,7 +78,9 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
     await sleep_looking(
         context.clock, lag, context.stopping.refuse_stopped, "its search index to show what is gone", "source"
     )
-    await read_members(context, pending)
+    await read_members(
+        context.target, context.mapping.crosswalk, context.state.store, context.task, context.phases, pending
+    )
     async for due in _due(context, policy, counted):
         gone = await confirmation.confirmed(due)
         await _remove(context, worker, [AssetId(each.source) for each in gone])

@@ -125,7 +125,7 @@ class Worker:
     def _by_present_keys(self, item: ReadAsset | Concluded) -> ReadAsset | Concluded:
         if isinstance(item, Concluded) or item.link is None:
             return item
-        asset, link = with_present_files(self.context, item.asset, item.link)
+        asset, link = with_present_files(self.context.target, self.context.task.policy, item.asset, item.link)
         return replace(item, asset=asset, link=link)
 
     async def _removed(self, work: Work, asset: Asset) -> ReadAsset | Concluded | None:

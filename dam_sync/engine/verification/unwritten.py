@@ -30,7 +30,7 @@ async def is_unwritten(
     if may_agree_later(found) != {PLACEMENTS}:
         return False
     expected = replace(NOTHING_EXPECTED, pending=await context.state.store.open_placements(actual.id))
-    parts = compare(expected, actual, facts_of(context, members=Members.ALL), scope, draft).parts
+    parts = compare(expected, actual, facts_of(context.target, members=Members.ALL), scope, draft).parts
     return all(part.waits for path, part in parts.items() if path.startswith(PLACEMENTS) and not part.same)
 
 

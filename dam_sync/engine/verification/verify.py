@@ -396,30 +396,29 @@ class Verifier:
         if asset.status == TRASH:
             return Judgement("gone_at_source")
         asset = within_bounds(await self._with_members("source", context.source.service, asset))
-        asset, link = with_present_files(context, asset, link)
+        asset, link = with_present_files(context.target, context.task.policy, asset, link)
         actual = await self._with_members("target", context.target.service, actual)
         judged = await self._compare(link, asset, actual, fresh=fresh)
         judged.link = link
         return judged
 
     async def _compare(self, link: LinkRow, asset: Asset, actual: Asset, *, fresh: bool) -> Judgement:
-        context = self.context
+        context, target, crosswalk = self.context, self.context.target, self.context.mapping.crosswalk
         draft, found, left, refused = await self._draft(asset, actual, link)
-        if Operation.MEMBERS in context.target.service.capabilities:
+        if Operation.MEMBERS in target.service.capabilities:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
-            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, context.target.schema)
+            actual = with_unsure(actual, draft.placements, unsure | self.uncompared, target.schema)
         found += seen_though_closed(context, draft, actual)
-        found += [] if draft.closed else hidden_instead(facts_of(context), draft, actual)
-        actual, more = with_everybody(context, actual, draft, hidden=True), context.task.policy.extras != "ignore"
-        found += [one for one in differing(context, draft, actual) if more or not one.extra]
-        kept, able = (
-            kept_versions(asset, context.target.service.capabilities, context.task.policy),
-            context.target.service.capabilities,
-        )
+        found += [] if draft.closed else hidden_instead(facts_of(target), draft, actual)
+        actual, more = with_everybody(target, actual, draft, hidden=True), context.task.policy.extras != "ignore"
+        found += [one for one in differing(target, crosswalk, draft, actual) if more or not one.extra]
+        able = target.service.capabilities
+        kept = kept_versions(asset, able, context.task.policy)
         new = tuple(map(version_key, fresh_attachments(asset, link, able)))  # those that the next run writes
         files = pair_files(asset, actual, kept, replace(link, attachments=(*link.attachments, *new)))
-        found += [*files.differences(actual), *await compare_relations(context, asset, actual, link)]
+        found += files.differences(actual)
+        found += await compare_relations(target, crosswalk, context.state.store, asset, actual, link)
         hidden = files.unread | ({RELATIONS} if hides(actual, RELATIONS) else set())
         judged = Judgement(_outcome(found), found, unread=self._unread(asset, hidden), changed_at=actual.changed_at)
         judged.left = left | ({VERSIONS} if files.left else frozenset())

@@ -50,7 +50,7 @@ class TargetWriter:
 
     async def act(self, item: DraftedAsset) -> Outcome:
         """Write the asset and return its outcome. Raises the errors of the target; safe to repeat."""
-        facts = await facts_of_asset(self.context, item)
+        facts = await facts_of_asset(self.context.target, self.context.state, self.context.task, item)
         if facts.returned:  # first, because they are sent again like any other attachment
             await self._writer(facts).write(AssetChange(detach=facts.returned))
         decision = await Decider(self.context).of(facts)

@@ -222,7 +222,7 @@ class _Calls:
             return str(self._known)
 
         async def found() -> Json:
-            return str(self._known) if living(await held(self.writer.context, self._known)) is None else None
+            return str(self._known) if living(await held(self.writer.context.target, self._known)) is None else None
 
         with recording(WriteRecord(self._known, {"trash": [False, True]})):
             await self._journal.run(self.writer.names.trash, call, reconcile=found)

@@ -137,7 +137,7 @@ def three_way_of(
         before=before,
         draft=draft,
         patch=patch,
-        actual=with_everybody(context, shown, *map(draft_from_json, before), draft),
+        actual=with_everybody(context.target, shown, *map(draft_from_json, before), draft),
         files=files,
-        facts=facts_of(context),
+        facts=facts_of(context.target),
     )

@@ -81,13 +81,13 @@ class Decider:
         untouched = Remainder(Settlement(change.patch), link, link.draft)
         if not (overwrites or due):
             if not (change.empty or facts.restores):
-                await refuse_trashed(context, link)
+                await refuse_trashed(context.target, link)
             return untouched
         if facts.restores:  # a plan still finds it in the trash
             actual = await context.target.service.fetch(AssetId(link.target))
             actual = replace(actual, status=link.draft["status"], substatus="")
         else:
-            actual = await living_asset(context, link)
+            actual = await living_asset(context.target, link)
         settlement = await self._settled(facts, decided, link, actual) if overwrites else untouched.settlement
         drift = await self._drift(facts, actual) if due else ()
         before = (*settlement.before, *(each for each in drift if each not in decided.losses))

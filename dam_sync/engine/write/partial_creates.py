@@ -72,7 +72,7 @@ async def _refuse_edited(
 ) -> None:
     """Raises Conflict if the asset has what no attempt wrote. whole: the link of one that was taken out of the
     trash."""
-    actual = living(await held(context, asset))
+    actual = living(await held(context.target, asset))
     if actual is None:
         return
     complete = whole is not None or await journal.get(journal_names.CREATE) is not None

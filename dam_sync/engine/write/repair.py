@@ -69,7 +69,7 @@ class Repairer:
         asset, draft, link = facts.asset, facts.draft, facts.link
         if link is None:
             raise ContractBroken("a repair without a link", asset=asset.id)
-        there = await self._actual(read or await living_asset(self.context, link), link, draft)
+        there = await self._actual(read or await living_asset(self.context.target, link), link, draft)
         before = [link.draft, *facts.intents]
         opened = bool(seen_though_closed(self.context, draft, there))
         base = merge_patches(before, draft)
@@ -90,12 +90,14 @@ class Repairer:
         patch, fixed = possible(wanted, self.context.target.schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
-        patch, losses = self._without_reopening(shown(self.context, draft, actual, before), patch, settlement.patch)
+        patch, losses = self._without_reopening(
+            shown(self.context.target, draft, actual, before), patch, settlement.patch
+        )
         hidden = compared.expected.is_hidden_by_us(there, self.context.target.schema)
         if patch.rights is None and hidden and not draft.closed:  # what an attempt took away for a time is given back
             patch = replace(patch, rights=actual.rights)
         lost = self._lost_files(facts, actual, link)
-        relations = await lacking_relations(self.context, asset, actual, link)
+        relations = await lacking_relations(self.context.target, self.context.state.store, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
         seen = replace(
             link,
@@ -152,7 +154,7 @@ class Repairer:
             draft=named,
             states=states,
             actual=actual,
-            facts=facts_of(context, members=Members.ALL),
+            facts=facts_of(context.target, members=Members.ALL),
             scope=scope_of(context.mapping.crosswalk),
             keep=context.task.policy.extras != "fail",
         ).patch()
@@ -163,7 +165,7 @@ class Repairer:
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
         left, then = now.after(update), now.after(patch)
-        if not shows_more(self.context, left, then):
+        if not shows_more(self.context.target, left, then):
             return patch, []
         rule = ExposureRule.REOPENED
         if self.context.task.policy.exposure.accepts(rule, Purpose.REPAIR):
@@ -184,7 +186,7 @@ class Repairer:
             date = getattr(then.rights, name)
             trial = replace(left, rights=replace(left.rights, **{name: date}))
             moved = is_other_date(date, getattr(left.rights, name), target.limits.precision)
-            if date is not None and moved and not shows_more(self.context, left, trial):
+            if date is not None and moved and not shows_more(self.context.target, left, trial):
                 left = trial
         return left.rights
 

@@ -98,7 +98,7 @@ class ResumedCreate:
             before += map(draft_to_json, self._stages(draft))
             patch = merge_patches(before, draft)
             actual = self._outside_of_staging(actual)
-        actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context))
+        actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context.target))
         expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
         files = Files(self._link(actual.id), asset.file, unsent, expected)
         compared = three_way_of(self.context, draft, patch, before, actual, files)

@@ -44,7 +44,7 @@ class TargetTrash:
         one that is gone although its removal was begun; safe to repeat."""
         context, asset = self.context, AssetId(link.target)
         journal = context.state.store.journal(work, context.state.run.id)
-        found_there = await held(context, asset)
+        found_there = await held(context.target, asset)
         actual = living(found_there)
         if not await journal.is_begun(journal_names.REMOVE):
             if actual is None:
@@ -79,11 +79,11 @@ class TargetTrash:
         """Where it is neither as it was last written nor as attempts with these recorded drafts may have left it, with
         what `read_members` found, and relations that others added, unless they lead to a target asset `besides`. link:
         without a draft for an asset that was not completed; complete: whether its create was."""
-        context, seen = self.context, await with_members(self.context, actual)
+        context, seen = self.context, await with_members(self.context.state.store, actual)
         pending = frozenset() if seen is actual else await context.state.store.open_placements(actual.id)
-        relations = await written_relations(context, actual, link, besides)
+        relations = await written_relations(context.target, context.state.store, actual, link, besides)
         expected = expected_of(context, link, intents, complete=complete, pending=pending, relations=relations)
-        return compared(context, expected, seen, members=Members.MORE).foreign
+        return compared(context.target, context.mapping.crosswalk, expected, seen, members=Members.MORE).foreign
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:
         """What happens to an asset that was removed and is at the source again: its target asset comes out of the

@@ -273,7 +273,9 @@ async def test_which_memberships_of_the_target_are_read(
         store=desk.store,
         enter=enter,
     )
-    await read_members(context, about.get("due"))
+    await read_members(
+        context.target, context.mapping.crosswalk, context.state.store, context.task, context.phases, about.get("due")
+    )
     assert calls == ([asked] if asked else [])
     known = await desk.store.members_of([AssetId(f"{TARGET}t1"), AssetId(f"{TARGET}t2")])
     assert len(known) == {"": 0, "all": 1 if "due" in about else 2, "t1": 1}[asked]

@@ -173,7 +173,11 @@ async def test_relations_that_a_run_reported_are_no_differences(store: SqlStore)
     context = context_of(known, target)
     ours = asset("s", relations=frozenset(Relation("view", AssetId(other)) for other in ("a", "b", "never moved")))
     link = LinkRow("s", "t-s")
-    (lacking,) = await compare_relations(context, ours, asset("t-s"), link)
+    (lacking,) = await compare_relations(
+        context.target, context.mapping.crosswalk, context.state.store, ours, asset("t-s"), link
+    )
     assert (lacking.path, lacking.expected, lacking.extra) == ("relations", "view to t-a", False)
     there = asset("t-s", relations=frozenset({Relation("view", AssetId("t-a"))}))
-    assert await compare_relations(context, ours, there, link) == []
+    assert (
+        await compare_relations(context.target, context.mapping.crosswalk, context.state.store, ours, there, link) == []
+    )
