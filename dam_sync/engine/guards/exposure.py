@@ -307,14 +307,14 @@ async def retry_exposed(context: RunContext) -> None:
 
 def _decided_by(context: RunContext) -> list[Json]:
     """What decides besides the asset whether one is set aside."""
-    source, target = context.source.service.exposure_options(), context.target.service.exposure_options()
+    ours, theirs = context.source.service.exposure_options(), context.target.service.exposure_options()
     return [
         context.mapping.crosswalk.digest,
         sorted(context.task.policy.exposure.given.items()),
         hides_existing(context.target.service),
-        sorted(source.named),
-        sorted(target.named),
-        [[one.name, one.key, *one.candidates] for one in target.closing],
+        sorted(ours.named),
+        sorted(theirs.named),
+        [[one.name, one.key, *one.candidates] for one in theirs.closing],
     ]
 
 
