@@ -30,14 +30,22 @@ async def finish_abandoned(context: RunContext) -> None:
     for run, targets in begun.items():
         async with listed_writes(context.state.store, run) as listed:
             await _return_begun(context, listed, targets)
-    await settle_begun_removals(context)
+    await settle_begun_removals(context.target, context.state.store)
     for run in begun:
         async with listed_writes(context.state.store, run) as listed:
             await Rollback(context, listed, whole=False).complete_begun()
 
 
 async def _return_begun(context: RunContext, listed: UndoList, targets: frozenset[str]) -> None:
-    undoer, after = AssetUndoer(context, listed, again=True, missing=MissingMonitor(context)), ""
+    undoer, after = (
+        AssetUndoer(
+            context,
+            listed,
+            again=True,
+            missing=MissingMonitor(context.source, context.target, context.state, context.stopping, context.accepted),
+        ),
+        "",
+    )
     while page := listed.assets(after, PAGE):
         after = page[-1].target
         for written in page:

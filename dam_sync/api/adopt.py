@@ -80,7 +80,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
         await refuse_before_run(context, adopting=True)
         ways = MatchOptions(asked.by_field, asked.by_file, decisions)
         held, number = (kept, run.id) if kept is not None and run is not None else (store, context.state.run.id)
-        looked = target_now(context)
+        looked = target_now(context.target)
         adopted = await under_lease(held, number, context.clock, match_all(context, candidates, ways))
         _refuse_stopped(context)
         _refuse_decisions(decisions.links, candidates, asked.decisions)
@@ -90,7 +90,7 @@ async def adopt_job(path: Path | JobConfig, options: RunOptions, asked: Adoption
             await refuse_before_run(context.with_state(kept, run), adopting=True)
             if asked.by_field or asked.by_file or asked.decisions:  # markers alone decide nothing
                 await kept.set_meta(UNDECIDED, adopted.ambiguous)
-                await note_compared(context, kept)
+                await note_compared(context.source, context.target, kept)
             await kept.set_meta(HELD_BACK, adopted.held)
             behind = await _keep(store, kept, candidates, run.id)
             await known_marks(kept, looked)

@@ -97,7 +97,7 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
             part = partial(_part_of, opened, context, wave, began)
             clean_spool(job.state_path.parent / "spool")
             await execute_with(workers, job, context, keep_recording(context, began))
-            await watch_probation(context, due=True, run=run.id)
+            await watch_probation(context.target, context.state.store, context.phases, due=True, run=run.id)
         except BaseException as error:
             advise(error, options)
             await _stopped(store, run, context, began, error, part)
@@ -278,7 +278,7 @@ async def verify_job(
 
 
 async def _probation(context: RunContext) -> list[str]:
-    left = await still_deletable(context)
+    left = await still_deletable(context.target, context.state.store)
     return [] if left is None else sentences.about_probation(*left)
 
 

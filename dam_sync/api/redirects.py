@@ -71,7 +71,7 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         stack.push_async_callback(store.close)
         opened = await stack.enter_async_context(connected(job, options, dry=True))
         context = await run_context_of(opened, store, await store.begin(job.name, "redirects"), options)
-        await refuse_other_services(context)
+        await refuse_other_services(context.source, context.target, context.state, context.stopping, context.accepted)
         found = stack.enter_context(closing(RedirectList(folder / "links.db")))
         report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.accepted.findings))
         if Operation.PUBLIC_LINKS in opened.source.capabilities:

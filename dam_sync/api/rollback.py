@@ -92,7 +92,9 @@ class _Undoing:
             if run.resumed:  # calls of a killed process may still count against the rate at the target
                 await sleep_for(self.options.clock, RESUME_PAUSE, "calls of the stopped process to be counted no more")
             await context.accepted.recall()
-            await refuse_other_services(context)
+            await refuse_other_services(
+                context.source, context.target, context.state, context.stopping, context.accepted
+            )
             whole, self.linked = await self._is_whole(), await self.store.link_count()
             surveyed = self._rollback(listed, whole)
             await surveyed.survey()

@@ -108,7 +108,7 @@ async def header_of(opened: ConnectedJob, context: RunContext, state: PlanState,
         sides=PlanSides.model_validate(_sides(opened)),
         mapping=context.mapping.crosswalk.digest,
         policy=hashes_of(opened, context)["policy"],
-        schemas=PlanSchemas.model_validate(schema_facts(context)),
+        schemas=PlanSchemas.model_validate(schema_facts(context.source, context.target, context.mapping.crosswalk)),
         state=state,
         listing=report.origin.hashes.get("listing", ""),
         operations=report.digest,
@@ -225,7 +225,7 @@ def _changes(header: PlanHeader, opened: ConnectedJob, context: RunContext) -> I
         return  # the parts of the schemas that it uses are others, too
     if header.policy != hashes_of(opened, context)["policy"]:
         yield "the policy of the job changed"
-    then, now = header.schemas.as_json(), schema_facts(context)
+    then, now = header.schemas.as_json(), schema_facts(context.source, context.target, context.mapping.crosswalk)
     if digest_of(now) != digest_of(then):
         roles = [role for role in ("source", "target") if digest_of(now[role]) != digest_of(then[role])]
         changed = _narrowed(then, now)

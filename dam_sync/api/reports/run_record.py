@@ -139,7 +139,7 @@ async def add_spent(report: Report, context: RunContext, began: float) -> dict[s
 def books_of(report: Report, context: RunContext, spent: Mapping[str, Json], ledger: int) -> dict[str, Any]:
     """The arguments of `finish`. ledger: the last ledger row; plan: a digest of the operations, equal to that of the
     plan if the run did exactly what the plan listed."""
-    schemas = schema_facts(context)
+    schemas = schema_facts(context.source, context.target, context.mapping.crosswalk)
     return {
         "counts": report.counts,
         "losses": report.losses,

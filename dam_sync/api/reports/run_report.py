@@ -109,7 +109,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     labels = {field_name(key): known.label for key, known in context.source.schema.fields.items()}
     report.omissions = work.omissions(context.mapping.samples.left_out, labels)
     lines = work.loss_lines(_optional(opened, context))
-    report.exposure = await report_exposure(context, lines)
+    report.exposure = await report_exposure(context.source, context.state, lines)
     report.conflicts = await report_conflicts(context, written.conflicts)
     report.losses = [line for line in lines if _is_loss(line)]
     for line in lines:
@@ -215,7 +215,7 @@ def bare_report(kind: str, opened: ConnectedJob, context: RunContext) -> Report:
 
 def hashes_of(opened: ConnectedJob, context: RunContext) -> dict[str, str]:
     """Digests of what a plan or run depends on; of the schemas, the parts that the mapping uses."""
-    schemas = schema_facts(context)
+    schemas = schema_facts(context.source, context.target, context.mapping.crosswalk)
     return {
         "mapping": context.mapping.crosswalk.digest,
         "source_schema": digest_of(schemas["source"]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
-from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.guards.finding import GuardFinding
+from dam_sync.store.store import SqlStore
 
 ROWS_HINT = (
     "a run may create again what the state has lost: restore it with `state JOB import FILE` from an export, or "
@@ -14,9 +14,9 @@ ROWS_HINT = (
 )
 
 
-async def changed_rows(context: RunContext) -> AsyncIterator[GuardFinding]:
+async def changed_rows(store: SqlStore) -> AsyncIterator[GuardFinding]:
     """Rows that the last run left and that are gone, or that something else added."""
-    changed = await context.state.store.changed_rows()
+    changed = await store.changed_rows()
     if changed:
         yield GuardFinding(about_changed_rows(changed), ROWS_HINT)
 

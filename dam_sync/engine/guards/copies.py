@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.first_assets import MOST, first_assets
 from dam_sync.engine.guards.way_back import WayBack, is_same_file, marks_of
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.parking import ParkReason
@@ -29,30 +31,32 @@ FETCHED = 5  # assets fetched of a service whose listing returns only ids
 CONTINUE = "to create them all the same, continue with --accept-changes"
 
 
-async def refuse_copies(context: RunContext) -> None:
+async def refuse_copies(
+    source: Source, target: Target, crosswalk: Crosswalk, store: SqlStore, accepted: Accepted
+) -> None:
     """Raises SafetyStop if a run of a state without links would create what the target has. Looks again if one of the
     two is another tenant than when it looked."""
-    if await context.state.store.get_meta(COMPARED) == _pair(context) or await context.state.store.link_count():
+    if await store.get_meta(COMPARED) == _pair(source, target) or await store.link_count():
         return
     look = FirstLook(
-        context.source.service,
-        context.target.service,
-        context.target.account,
-        context.mapping.crosswalk.selects,
-        alike=context.target.alike,
+        source.service,
+        target.service,
+        target.account,
+        crosswalk.selects,
+        alike=target.alike,
     )
     found = await look.finding()
-    await context.accepted.accept(refuse([found] if found is not None else [], context.accepted.options))
-    await note_compared(context, context.state.store)
+    await accepted.accept(refuse([found] if found is not None else [], accepted.options))
+    await note_compared(source, target, store)
 
 
-async def note_compared(context: RunContext, store: SqlStore) -> None:
+async def note_compared(source: Source, target: Target, store: SqlStore) -> None:
     """Record that the assets of the two were compared, and what is there was linked or accepted."""
-    await store.set_meta(COMPARED, _pair(context))
+    await store.set_meta(COMPARED, _pair(source, target))
 
 
-def _pair(context: RunContext) -> list[Json]:
-    return [context.source.account.tenant, context.target.account.tenant]
+def _pair(source: Source, target: Target) -> list[Json]:
+    return [source.account.tenant, target.account.tenant]
 
 
 @dataclass(slots=True)

@@ -13,10 +13,13 @@ from datetime import datetime
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import SECOND, is_seen_by_nobody
 from dam_sync.engine.compare.name_paths import Known
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.guards.finding import EXAMPLES
 from dam_sync.engine.guards.remedies import Advice, ExposedDraft, HeldBack, advice_of, asset_hint
-from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.model.asset import Asset, Draft, Loss, Rights, digest_of
 from dam_sync.model.audience import Audience
 from dam_sync.model.capabilities import Feature, Operation
@@ -42,12 +45,14 @@ from dam_sync.model.link import LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause
+from dam_sync.model.policy import Policy
 from dam_sync.model.safe_text import visible
 from dam_sync.model.schema import Schema
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json, Term, instant_text, parse_instant
 from dam_sync.model.wording import such_as
 from dam_sync.store.note_keys import EXPOSURE_DUE, EXPOSURE_POLICY
+from dam_sync.store.store import SqlStore
 
 NO_RELEASE = "no release date"
 SEEN_BY_MORE = "seen by more people"  # the pattern of such a difference
@@ -90,16 +95,16 @@ class ExposureGate:
     alike: bool = False
 
     @classmethod
-    def of(cls, context: RunContext) -> ExposureGate:
+    def of(cls, source: Source, target: Target, policy: Policy) -> ExposureGate:
         """That of a run."""
-        waivers, earliest = context.task.policy.exposure, context.target.time.earliest
+        waivers, earliest = policy.exposure, target.time.earliest
         return cls(
-            context.source.service,
-            context.target.service,
-            context.target.schema,
+            source.service,
+            target.service,
+            target.schema,
             waivers,
             earliest,
-            context.target.alike,
+            target.alike,
         )
 
     def judge(
@@ -163,7 +168,9 @@ def judge(
     purpose: Purpose = Purpose.MOVE,
 ) -> ExposureJudgement:
     """See `ExposureGate.judge`."""
-    return ExposureGate.of(context).judge(asset, drafted, link, known, purpose)
+    return ExposureGate.of(context.source, context.target, context.task.policy).judge(
+        asset, drafted, link, known, purpose
+    )
 
 
 def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
@@ -177,25 +184,25 @@ def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow)
     return exposure.applied(drafted), []
 
 
-def seen_though_closed(context: RunContext, draft: Draft, actual: Asset) -> list[Difference]:
+def seen_though_closed(target: Target, draft: Draft, actual: Asset) -> list[Difference]:
     """Differences that show that ordinary users can see an asset that should be hidden: it is open to others than the
     groups that the target leaves a hidden one, which its audience names (None: it names none)."""
     if not draft.closed:
         return []
-    moment, there = context.target.time.earliest(), seen_audience(context, draft, actual)
-    allowed = Audience(groups=context.target.service.audience(draft).groups or frozenset())
+    moment, there = target.time.earliest(), seen_audience(target, draft, actual)
+    allowed = Audience(groups=target.service.audience(draft).groups or frozenset())
     if (there.release_at and there.release_at > moment) or not is_wider(allowed, there, moment, SECOND):
         return []
     seen = groups_text(there.groups)
     return [Difference(EXPOSURE, "hidden from ordinary users", seen, pattern="not hidden")]
 
 
-def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
+def seen_audience(target: Target, draft: Draft, actual: Asset) -> Audience:
     """Who sees an asset of the target, as it was read. What hides an asset elsewhere counts only where it does so at
     this target: statuses and dates are plain values at some."""
     as_draft = replace(draft, closed=False, rights=actual.rights)
-    dated, there = context.target.service.audience(as_draft), audience_of(actual)
-    hidden = there.hidden if context.target.schema.status_hides else ""
+    dated, there = target.service.audience(as_draft), audience_of(actual)
+    hidden = there.hidden if target.schema.status_hides else ""
     if not hidden and is_seen_by_nobody(actual):
         hidden = NO_RELEASE
     return replace(
@@ -206,16 +213,16 @@ def seen_audience(context: RunContext, draft: Draft, actual: Asset) -> Audience:
     )
 
 
-def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None = None) -> Draft:
+def as_seen(source: Source, target: Target, draft: Draft, actual: Asset, copy: Asset | None = None) -> Draft:
     """The draft with what is seen at the target in each part that decides who sees an asset, where more people see it
     than the draft says: what a link may record of an asset that nothing was written to. Where fewer do, the draft.
     copy: the asset of the source, if another job made it from this one; then the draft says less (`_says_of_original`),
     and dates are as exact as both services keep them."""
     if draft.closed:
-        return replace(draft, closed=not seen_though_closed(context, draft, actual))
+        return replace(draft, closed=not seen_though_closed(target, draft, actual))
     wanted, there, rights = (
-        context.target.service.audience(draft),
-        seen_audience(context, draft, actual),
+        target.service.audience(draft),
+        seen_audience(target, draft, actual),
         draft.rights,
     )
     if there.hidden:
@@ -223,15 +230,15 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
     status = (actual.substatus or actual.status) if wanted.hidden and draft.status else draft.status
     groups = rights.groups if rights.groups and wanted.groups is not None else wanted.groups  # once they are written
     wanted = replace(wanted, hidden="", groups=groups)
-    precision = context.target.service.limits.precision
+    precision = target.service.limits.precision
     if copy is not None:
-        precision = max(precision, context.source.service.limits.precision)
+        precision = max(precision, source.service.limits.precision)
 
     def wider(shown: Audience) -> bool:
-        return is_wider(wanted, shown, context.target.time.earliest(), precision)
+        return is_wider(wanted, shown, target.time.earliest(), precision)
 
     if wider(replace(wanted, groups=there.groups)) and (
-        copy is None or _says_of_original(context, copy, draft, wanted, there)
+        copy is None or _says_of_original(source, target, copy, draft, wanted, there)
     ):
         rights = replace(rights, groups=actual.rights.groups)
     if rights.release_at is not None and wider(replace(wanted, release_at=there.release_at)):
@@ -241,29 +248,31 @@ def as_seen(context: RunContext, draft: Draft, actual: Asset, copy: Asset | None
     return replace(draft, rights=rights, status=status)
 
 
-def _says_of_original(context: RunContext, copy: Asset, draft: Draft, wanted: Audience, there: Audience) -> bool:
+def _says_of_original(
+    source: Source, target: Target, copy: Asset, draft: Draft, wanted: Audience, there: Audience
+) -> bool:
     """Whether the groups of a copy say by whom its original may be seen: it has some, its service did not give them to
     it by default, and written into the original they let nobody in who does not see it."""
-    moment, precision = context.target.time.earliest(), context.target.service.limits.precision
+    moment, precision = target.time.earliest(), target.service.limits.precision
     opens = is_wider(replace(wanted, groups=there.groups), wanted, moment, precision)
-    return bool(draft.rights.groups) and copy.rights.groups not in _given(context, copy) and not opens
+    return bool(draft.rights.groups) and copy.rights.groups not in _given(source, copy) and not opens
 
 
-def _given(context: RunContext, copy: Asset) -> set[frozenset[str] | None]:
+def _given(source: Source, copy: Asset) -> set[frozenset[str] | None]:
     """The groups that assets of the source have by default, by profile."""
-    profiles = {"", *(kind.profile for kind in context.source.schema.types)}
-    return {context.source.service.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles}
+    profiles = {"", *(kind.profile for kind in source.schema.types)}
+    return {source.service.audience(Draft(None, copy.filename, profile=profile)).groups for profile in profiles}
 
 
-def listed_terms(context: RunContext, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:
+def listed_terms(target: Target, asset: Asset, draft: Draft, new: Sequence[tuple[str, Term]]) -> tuple[Loss, ...]:
     """The new terms of an asset that not everybody sees, at either service: whoever sees the lists of the target reads
     their names there. new: with their vocabularies."""
     there, release = audience_of(asset), asset.rights.release_at
-    limited = there.hidden or there.groups or (release is not None and release > context.target.time.earliest())
+    limited = there.hidden or there.groups or (release is not None and release > target.time.earliest())
     if not new or not limited:
         return ()
-    shown = context.target.service.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
-    if shown.hidden or context.target.service.audience(draft) == shown:
+    shown = target.service.audience(replace(draft, closed=False, status=VISIBLE_TO_ALL, rights=Rights()))
+    if shown.hidden or target.service.audience(draft) == shown:
         return ()  # a target that shows nothing, or this asset to everybody
     names = [f"{term.label} in {vocabulary}" for vocabulary, term in new[:EXAMPLES]]
     more = [f"{len(new) - EXAMPLES} more"] if len(new) > EXAMPLES else []
@@ -275,26 +284,25 @@ def hides_existing(target: Service) -> bool:
     return target.capabilities.writes(Feature.CLOSED) and Operation.UPDATE in target.capabilities
 
 
-async def remember_release(context: RunContext, asset: Asset, parked: Outcome) -> None:
+async def remember_release(target: Target, store: SqlStore, asset: Asset, parked: Outcome) -> None:
     """Remember the first release date for which assets are set aside, so that they are tried again by then."""
     release = asset.rights.release_at
     unreleased = isinstance(parked.cause, ExposureCause) and ExposureRule.UNRELEASED in parked.cause.rules
-    if release is None or release <= context.target.time.earliest() or not unreleased:
+    if release is None or release <= target.time.earliest() or not unreleased:
         return
-    known = await context.state.store.get_meta(EXPOSURE_DUE)
+    known = await store.get_meta(EXPOSURE_DUE)
     if not known or release < parse_instant(known):
-        await context.state.store.set_meta(EXPOSURE_DUE, instant_text(release))
+        await store.set_meta(EXPOSURE_DUE, instant_text(release))
 
 
-async def retry_exposed(context: RunContext) -> None:
+async def retry_exposed(source: Source, target: Target, crosswalk: Crosswalk, store: SqlStore, task: RunTask) -> None:
     """Requeue what was set aside by another policy or mapping, by other options that decide who sees assets, or until a
     release date that has passed; safe to repeat."""
-    if context.task.options.only:
+    if task.options.only:
         return
-    store = context.state.store
-    now = digest_of(_decided_by(context))
+    now = digest_of(_decided_by(source, target, crosswalk, task.policy))
     before, due = await store.get_meta(EXPOSURE_POLICY), await store.get_meta(EXPOSURE_DUE)
-    come = bool(due) and parse_instant(due) <= context.target.time.earliest()
+    come = bool(due) and parse_instant(due) <= target.time.earliest()
     if before != now or come:
         causes = [row.cause for row in await store.parked_causes() if isinstance(row.cause, ExposureCause)]
         if causes:
@@ -305,28 +313,28 @@ async def retry_exposed(context: RunContext) -> None:
         await store.set_meta(EXPOSURE_DUE, "")
 
 
-def _decided_by(context: RunContext) -> list[Json]:
+def _decided_by(source: Source, target: Target, crosswalk: Crosswalk, policy: Policy) -> list[Json]:
     """What decides besides the asset whether one is set aside."""
-    ours, theirs = context.source.service.exposure_options(), context.target.service.exposure_options()
+    ours, theirs = source.service.exposure_options(), target.service.exposure_options()
     return [
-        context.mapping.crosswalk.digest,
-        sorted(context.task.policy.exposure.given.items()),
-        hides_existing(context.target.service),
+        crosswalk.digest,
+        sorted(policy.exposure.given.items()),
+        hides_existing(target.service),
         sorted(ours.named),
         sorted(theirs.named),
         [[one.name, one.key, *one.candidates] for one in theirs.closing],
     ]
 
 
-async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+async def report_exposure(
+    source: Source, state: RunState, losses: Iterable[Mapping[str, Json]]
+) -> list[dict[str, Json]]:
     """For the report: by rule, what was set aside, by this run or an earlier one, with what to do about it, and what of
     `losses` (the run's, by path and rule) was written because the operator accepted it, or hidden."""
     counted = {loss["rule"]: loss["assets"] for loss in losses if loss["path"] == EXPOSURE}
-    advice = await _advice(context)
+    advice = await _advice(source, state)
     rows = []
-    for stored, parked, assets, examples in await context.state.store.losses_of(
-        EXPOSURE, context.state.run.id, EXAMPLES
-    ):
+    for stored, parked, assets, examples in await state.store.losses_of(EXPOSURE, state.run.id, EXAMPLES):
         ruling = ExposureRuling.read(stored)
         number = assets if parked else counted.get(stored, 0)
         if number:
@@ -337,19 +345,17 @@ async def report_exposure(context: RunContext, losses: Iterable[Mapping[str, Jso
     return rows
 
 
-async def _advice(context: RunContext) -> dict[ExposureRule, Advice]:
+async def _advice(source: Source, state: RunState) -> dict[ExposureRule, Advice]:
     """What to do about everything that is set aside now."""
-    rows = await context.state.store.held_back(EXPOSURE, MOST_HELD)
+    rows = await state.store.held_back(EXPOSURE, MOST_HELD)
     held = [
         HeldBack(ExposureRule(row.rule), tuple(row.remedies), frozenset(row.groups), row.assets, row.closes)
         for row in rows
     ]
-    library = context.source.account.total
+    library = source.account.total
     if library is None:
-        library = (
-            await context.state.store.link_count() + (await context.state.store.tally(context.state.run.id))["listed"]
-        )
-    return advice_of(held, context.source.service.exposure_options(), library)
+        library = await state.store.link_count() + (await state.store.tally(state.run.id))["listed"]
+    return advice_of(held, source.service.exposure_options(), library)
 
 
 def held_back_of(outcome: Outcome) -> list[HeldBack]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
 from dam_sync.model.errors import SafetyStop, WrongClock
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.safe_text import visible
@@ -25,9 +25,9 @@ class GuardFinding:
     passing: bool = False  # it may be over by itself
 
 
-def empty_state(context: RunContext) -> str:
+def empty_state(state: RunState) -> str:
     """What gives a job a state without links: one on a server has a schema that is named after its job."""
-    return "another `name:`, or an empty database in `state:`" if context.state.on_server else "a new `state:` file"
+    return "another `name:`, or an empty database in `state:`" if state.on_server else "a new `state:` file"
 
 
 def refuse(findings: Sequence[GuardFinding], options: RunOptions) -> tuple[str, ...]:

@@ -5,26 +5,28 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_state import RunState
 from dam_sync.engine.guards.finding import GuardFinding, empty_state
 from dam_sync.store.note_keys import ORIGIN, tenant_key, user_key
+from dam_sync.store.store import SqlStore
 
 
-async def changed_identity(context: RunContext) -> AsyncIterator[GuardFinding]:
+async def changed_identity(source: Source, target: Target, state: RunState) -> AsyncIterator[GuardFinding]:
     """Another tenant or login than those of this state; None for an empty state.
     A new secret for the same login is not another login."""
-    if await context.state.store.is_blank():
+    if await state.store.is_blank():
         return
-    for side, account in (("source", context.source.account), ("target", context.target.account)):
-        tenant = await context.state.store.get_meta(tenant_key(side))
+    for side, account in (("source", source.account), ("target", target.account)):
+        tenant = await state.store.get_meta(tenant_key(side))
         named_since = side == "target" and tenant == account.unnamed  # adopted, and named by this run
         if tenant not in (None, account.tenant, account.former or None) and not named_since:
             yield GuardFinding(
                 f"the state belongs to a {side} called {tenant}, but the job file now leads to {account.tenant}",
-                f"give the job {empty_state(context)}; if it is the same library under another name, continue with "
+                f"give the job {empty_state(state)}; if it is the same library under another name, continue with "
                 "--accept-changes",
             )
-        user = await context.state.store.get_meta(user_key(side))
+        user = await state.store.get_meta(user_key(side))
         if user and account.user and user != account.user:
             yield _other_user(side, str(user), account.user)
 
@@ -40,11 +42,11 @@ def _other_user(side: str, before: str, now: str) -> GuardFinding:
     return GuardFinding(f"the target is now written as {now}, previously as {before}", hint)
 
 
-async def use_origin(context: RunContext) -> str:
+async def use_origin(source: Source, store: SqlStore) -> str:
     """Use the name that the source had when the state was created for our markers, and return it."""
-    origin = context.source.account.tenant
-    if not await context.state.store.is_blank():
-        noted = await context.state.store.get_meta(ORIGIN) or await context.state.store.get_meta(tenant_key("source"))
+    origin = source.account.tenant
+    if not await store.is_blank():
+        noted = await store.get_meta(ORIGIN) or await store.get_meta(tenant_key("source"))
         origin = str(noted or origin)
-    context.source.account = replace(context.source.account, tenant=origin)
+    source.account = replace(source.account, tenant=origin)
     return origin

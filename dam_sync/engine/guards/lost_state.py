@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.mapping.compile import is_mark_of
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, Entry
 from dam_sync.model.errors import NotFound
 from dam_sync.model.service import TRASH, Service, Window
@@ -22,16 +24,17 @@ LOST_HINT = (
 )
 
 
-async def refuse_lost_state(context: RunContext) -> None:
+async def refuse_lost_state(
+    source: Source, target: Target, crosswalk: Crosswalk, store: SqlStore, accepted: Accepted
+) -> None:
     """Raises SafetyStop if the target has assets with our markers that the state has no links to. Looks once before
     the first write of a state without links, and once after a state was restored from an export."""
-    store = context.state.store
     if not await store.get_meta(IMPORTED) and (await store.get_meta(MARKS_KNOWN) or await store.link_count()):
         return
-    until = target_now(context)
-    await refuse_marks(context, await _unlinked_marks(context))
+    until = target_now(target)
+    await refuse_marks(accepted, await _unlinked_marks(source, target, crosswalk, store))
     await known_marks(store, until)
-    context.target.looked_through = True
+    target.looked_through = True
 
 
 async def known_marks(store: SqlStore, until: datetime) -> None:
@@ -42,26 +45,26 @@ async def known_marks(store: SqlStore, until: datetime) -> None:
         await store.set_meta(IMPORTED, False)
 
 
-def target_now(context: RunContext) -> datetime:
+def target_now(target: Target) -> datetime:
     """The time at the target."""
-    return context.target.time.clock.now() + context.target.account.clock_skew
+    return target.time.clock.now() + target.account.clock_skew
 
 
-async def _unlinked_marks(context: RunContext) -> int:
-    field, tenant = context.mapping.crosswalk.marker, context.source.account.tenant
+async def _unlinked_marks(source: Source, target: Target, crosswalk: Crosswalk, store: SqlStore) -> int:
+    field, tenant = crosswalk.marker, source.account.tenant
     if field is None:
         return 0
     marked = 0
-    async for asset in everything_in(context.target.service):
+    async for asset in everything_in(target.service):
         if is_marked(asset, field, tenant):
-            marked += not await context.state.store.links_by_target([asset.id])
+            marked += not await store.links_by_target([asset.id])
     return marked
 
 
-async def refuse_marks(context: RunContext, marked: int) -> None:
+async def refuse_marks(accepted: Accepted, marked: int) -> None:
     """Raises SafetyStop if there are `marked` assets of ours that this state does not know."""
     if marked:
-        await context.accepted.accept(refuse([lost_state(marked)], context.accepted.options))
+        await accepted.accept(refuse([lost_state(marked)], accepted.options))
 
 
 def lost_state(marked: int) -> GuardFinding:

@@ -6,10 +6,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from dam_sync.aio.polling import sleep_looking
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.engine.guards.finding import EXAMPLES, GuardFinding, empty_state, refuse
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.service import Service
 from dam_sync.model.waits import INDEX
 from dam_sync.model.wording import counted, such_as
@@ -72,95 +76,95 @@ class Disappearance:
         )
 
 
-async def unseen_source(context: RunContext) -> AsyncIterator[GuardFinding]:
+async def unseen_source(source: Source, store: SqlStore, options: RunOptions) -> AsyncIterator[GuardFinding]:
     """The source returns nothing, or far less than what is linked and not known to be gone. Without a count,
     some linked assets are requested."""
-    store, total = context.state.store, context.source.account.total
-    if context.task.options.only:
+    total = source.account.total
+    if options.only:
         return
     if total is None:
-        if await _mostly_gone(context.source.service, [link.source for link in await store.sample_links(SAMPLE)]):
+        if await _mostly_gone(source.service, [link.source for link in await store.sample_links(SAMPLE)]):
             yield GuardFinding("the source returns none of the assets that were moved from it before", RIGHTS_HINT)
     elif (found := _few(await store.link_count(), total, await known_gone(store))) is not None:
         yield found
 
 
-async def emptied_target(context: RunContext) -> AsyncIterator[GuardFinding]:
+async def emptied_target(target: Target, state: RunState, stopping: Stopping) -> AsyncIterator[GuardFinding]:
     """The target returns far fewer assets than are linked, and those requested are missing. Its index may be behind
     its writes, so the count alone proves nothing."""
-    known, total = await context.state.store.link_count(), context.target.account.total
+    known, total = await state.store.link_count(), target.account.total
     if not known or (total is not None and total >= known * SHRUNK):
         return
-    if await target_is_empty(context):
+    if await target_is_empty(target, state.store, stopping):
         count = "returns no count" if total is None else f"has {counted(total, 'asset')}"
         yield GuardFinding(
             f"the target {count}, {known:,} were moved to it, and those that were requested are gone",
-            emptied_hint(context),
+            emptied_hint(state),
         )
 
 
-def emptied_hint(context: RunContext) -> str:
+def emptied_hint(state: RunState) -> str:
     """What to do about a target from which most assets are gone."""
     return (
         "check the URL and the credential of the target and look into its trash; to move the library again give "
-        f"the job {empty_state(context)}; --accept-changes continues and parks what is missing"
+        f"the job {empty_state(state)}; --accept-changes continues and parks what is missing"
     )
 
 
-async def target_is_empty(context: RunContext) -> bool:
+async def target_is_empty(target: Target, store: SqlStore, stopping: Stopping) -> bool:
     """Whether most of some linked assets, spread over the library, are gone from the target, even after its index can
     no longer be behind, which is shown meanwhile. Those that a killed run or rollback was moving to the trash prove
     nothing."""
-    sample = await context.state.store.without_begun_removals(await context.state.store.sample_links(SAMPLE))
-    asked, lag = [link.target for link in sample], context.target.service.limits.lag.total_seconds()
-    gone = await _gone_of(context.target.service, asked)
+    sample = await store.without_begun_removals(await store.sample_links(SAMPLE))
+    asked, lag = [link.target for link in sample], target.service.limits.lag.total_seconds()
+    gone = await _gone_of(target.service, asked)
     if not _is_most(gone, asked):
         return False
     waiting = WAITING.format(gone, counted(len(asked), "asset"))
-    await sleep_looking(context.stopping.clock, lag, context.stopping.refuse_stopped, waiting)
-    return await _mostly_gone(context.target.service, asked)
+    await sleep_looking(stopping.clock, lag, stopping.refuse_stopped, waiting)
+    return await _mostly_gone(target.service, asked)
 
 
-async def refuse_incredible_listing(context: RunContext, listed: int) -> None:
+async def refuse_incredible_listing(source: Source, state: RunState, accepted: Accepted, listed: int) -> None:
     """Raises SafetyStop if a full listing is empty, far smaller than the count of the source, or far smaller than
     what is linked. The listing is then discarded, so that the next run lists again."""
-    total = context.source.account.total or 0
-    found = _few(await context.state.store.link_count(), listed, await known_gone(context.state.store))
+    total = source.account.total or 0
+    found = _few(await state.store.link_count(), listed, await known_gone(state.store))
     if found is None and total > listed / SHRUNK:  # a total may have more digits than a float
         found = GuardFinding(f"the source counts {counted(total, 'asset')} but its listing has {listed:,}", RIGHTS_HINT)
-    await _refuse_listing(context, found)
+    await _refuse_listing(state, accepted, found)
 
 
-async def refuse_mass_removal(context: RunContext, *, whole: bool) -> None:
+async def refuse_mass_removal(state: RunState, accepted: Accepted, *, whole: bool) -> None:
     """Raises SafetyStop if far more linked assets disappeared since the last run than people remove by hand. The
     listing is then discarded."""
-    loss = await disappearance_of(context, whole=whole)
-    await _refuse_listing(context, loss.finding() if loss.massive else None)
+    loss = await disappearance_of(state, whole=whole)
+    await _refuse_listing(state, accepted, loss.finding() if loss.massive else None)
 
 
-async def refuse_mostly_unlisted(context: RunContext, listed: int) -> None:
+async def refuse_mostly_unlisted(store: SqlStore, accepted: Accepted, listed: int) -> None:
     """Raises SafetyStop if a verification's listing of the source has far too few of the linked assets."""
-    known = await context.state.store.link_count()
-    loss = Disappearance(known, max(0, known - listed), await _noted_gone(context.state.store))
+    known = await store.link_count()
+    loss = Disappearance(known, max(0, known - listed), await _noted_gone(store))
     if loss.massive:
-        await context.accepted.accept(refuse([loss.finding()], context.accepted.options))
+        await accepted.accept(refuse([loss.finding()], accepted.options))
 
 
-async def disappearance_of(context: RunContext, *, whole: bool) -> Disappearance:
+async def disappearance_of(state: RunState, *, whole: bool) -> Disappearance:
     """What is gone by the listing of this run; whole: it lists everything, so what it lacks is gone."""
-    store = context.state.store
-    since = context.state.run.id if whole else int(await store.get_meta(LISTED_WHOLE) or 0)
+    store = state.store
+    since = state.run.id if whole else int(await store.get_meta(LISTED_WHOLE) or 0)
     gone, examples = await store.gone(since, EXAMPLES)
     return Disappearance(await store.link_count(), gone, await _noted_gone(store), tuple(examples))
 
 
-async def keep_disappearance(context: RunContext, *, whole: bool) -> None:
+async def keep_disappearance(state: RunState, *, whole: bool) -> None:
     """Store, at the end of a run, what is known to be gone, so that the next run knows what is new."""
-    loss = await disappearance_of(context, whole=whole)
+    loss = await disappearance_of(state, whole=whole)
     if loss.gone != loss.before:
-        await context.state.store.set_meta(GONE, loss.gone)
+        await state.store.set_meta(GONE, loss.gone)
     if whole:
-        await context.state.store.set_meta(LISTED_WHOLE, context.state.run.id)
+        await state.store.set_meta(LISTED_WHOLE, state.run.id)
 
 
 async def known_gone(store: SqlStore) -> int:
@@ -168,13 +172,13 @@ async def known_gone(store: SqlStore) -> int:
     return await _noted_gone(store) or 0
 
 
-async def _refuse_listing(context: RunContext, found: GuardFinding | None) -> None:
+async def _refuse_listing(state: RunState, accepted: Accepted, found: GuardFinding | None) -> None:
     if found is None:
         return
     try:
-        await context.accepted.accept(refuse([found], context.accepted.options))
+        await accepted.accept(refuse([found], accepted.options))
     except SafetyStop:
-        await context.state.store.forget_shards(context.state.run.id)
+        await state.store.forget_shards(state.run.id)
         raise
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, MOST_GONE, RIGHTS_HINT, emptied_hint, is_gone, target_is_empty
 from dam_sync.model.asset import AssetId
 from dam_sync.model.errors import NotFound, SafetyStop
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
+from dam_sync.store.store import SqlStore
 from dam_sync.store.undo import UNLINKED, Undone
 
 READ_HINT = "it was deleted or hidden after it was listed; the next run will show which"
@@ -22,7 +26,11 @@ class MissingMonitor:
     """Counts missing assets of one run. Once it has stopped the run, `tripped` is set: what was parked before for
     this reason is then tried again by the next run."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    state: RunState
+    stopping: Stopping
+    accepted: Accepted
     read: int = 0
     gone_at_source: int = 0
     gone_at_target: int = 0
@@ -47,7 +55,7 @@ class MissingMonitor:
     async def while_writing(self, error: NotFound, asset: AssetId, link: LinkRow | None) -> NotFound:
         """The error with its reason if the asset itself was not found: gone from the target, or from the
         source. Costs a call to each. Raises SafetyStop if the target is empty, or too many disappeared."""
-        source, target = self.context.source.service, self.context.target.service
+        source, target = self.source.service, self.target.service
         if link is not None and await is_gone(target, AssetId(link.target)):
             await self.from_target()
             message = f"it was moved before, and {link.target} is no longer at the target"
@@ -64,26 +72,25 @@ class MissingMonitor:
             if self.gone_at_target < self._next_look:
                 return
             self._next_look *= FEW
-            if await target_is_empty(self.context):
+            if await target_is_empty(self.target, self.state.store, self.stopping):
                 self._next_look = 1
                 self._stop(
-                    GuardFinding("the assets moved to the target before are gone from it", emptied_hint(self.context))
+                    GuardFinding("the assets moved to the target before are gone from it", emptied_hint(self.state))
                 )
 
     def _stop(self, finding: GuardFinding) -> None:
         try:
-            self.context.accepted.note(refuse([finding], self.context.accepted.options))
+            self.accepted.note(refuse([finding], self.accepted.options))
         except SafetyStop:
             self.tripped = True
             raise
 
 
-async def settle_begun_removals(context: RunContext) -> None:
+async def settle_begun_removals(target: Target, store: SqlStore) -> None:
     """Of a rollback that was given up: an asset that it had just moved to the trash, without recording it, has no link
     any more, so that the run creates it again. Safe to repeat."""
-    store = context.state.store
     for begun in await store.begun_removals():
-        if await is_gone(context.target.service, AssetId(begun.target)):
+        if await is_gone(target.service, AssetId(begun.target)):
             await store.undone(begun.run, Undone(begun.source, begun.target, (), UNLINKED, again=True))
         else:
             await store.forget_undo(begun.run, begun.target)

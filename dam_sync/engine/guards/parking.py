@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ExposureCause, ParkCause, ParkReason, SkipReason
@@ -21,7 +21,7 @@ class ParkingMonitor:
     back. Assets that the exposure guard set aside, that an earlier run parked for the same cause or for a temporary
     failure, or that are gone do not count."""
 
-    context: RunContext
+    accepted: Accepted
     parked: int = 0
     cause: ParkCause | None = None
     over: bool = False  # an asset succeeded, or was parked for another cause
@@ -44,9 +44,9 @@ class ParkingMonitor:
         if self.over or self.parked < FIRST or any(each.seq < work.seq for each in in_hand):
             return
         message = f"the first {self.parked} assets to write were all parked for the same cause: {cause}"
-        if self.context.accepted.options.continue_parked:
+        if self.accepted.options.continue_parked:
             self.over = True
-            self.context.accepted.note([f"{message} (--continue-parked)"])
+            self.accepted.note([f"{message} (--continue-parked)"])
             return
         self.tripped = cause
         hint = f"{outcome.hint}; {HINT}" if outcome.hint else HINT

@@ -6,13 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.engine.guards.changed_rows import changed_rows
 from dam_sync.engine.guards.clocks import wrong_clock
 from dam_sync.engine.guards.drift import changed_mapping, changed_schema, schema_facts
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.identity import changed_identity, use_origin
 from dam_sync.engine.guards.mass_deletion import emptied_target, unseen_source
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
@@ -27,19 +32,19 @@ VERIFY_HINT = "bring the target up to date with `run JOB --full`, or compare as 
 async def refuse_before_run(context: RunContext, *, adopting: bool = False) -> None:
     """Raises SafetyStop if continuing may be a mistake; otherwise stores what the operator accepted. adopting: nothing
     will be created."""
-    facts = await _facts(context)
+    facts = await _facts(context.source, context.target, context.mapping.crosswalk)
     found = await _findings(context)
     lost: list[GuardFinding] = []
     if not adopting:
-        undecided = [finding async for finding in undecided_matches(context)]
+        undecided = [finding async for finding in undecided_matches(context.state.store)]
         facts |= {UNDECIDED: 0, HELD_BACK: 0} if undecided else {}
-        lost = [finding async for finding in changed_rows(context)]
+        lost = [finding async for finding in changed_rows(context.state.store)]
         found += [*undecided, *lost]
     await context.accepted.accept(refuse(found, context.accepted.options))
     if lost:
         await context.state.store.accept_rows()
     context.target.time.accept()
-    facts[ORIGIN] = await use_origin(context)
+    facts[ORIGIN] = await use_origin(context.source, context.state.store)
     known = {key: await context.state.store.get_meta(key) for key in facts}
     fresh = {key: value for key, value in facts.items() if value != known[key]}
     if context.task.options.only:  # only some assets were written with it
@@ -55,21 +60,23 @@ async def refuse_before_verify(context: RunContext) -> None:
     found = [replace(finding, hint=VERIFY_HINT, full=False) if finding.full else finding for finding in found]
     await context.accepted.accept(refuse(found, context.accepted.options))
     context.target.time.accept()
-    await use_origin(context)
+    await use_origin(context.source, context.state.store)
 
 
-async def refuse_other_services(context: RunContext) -> None:
+async def refuse_other_services(
+    source: Source, target: Target, state: RunState, stopping: Stopping, accepted: Accepted
+) -> None:
     """Raises SafetyStop for another tenant or user, a wrong clock, and a target that lost what was moved to it. Stores
     nothing."""
     found = [
-        *[one async for one in wrong_clock(context)],
-        *[one async for one in changed_identity(context)],
-        *[one async for one in emptied_target(context)],
-        *[one async for one in changed_rows(context)],
+        *[one async for one in wrong_clock(target)],
+        *[one async for one in changed_identity(source, target, state)],
+        *[one async for one in emptied_target(target, state, stopping)],
+        *[one async for one in changed_rows(state.store)],
     ]
-    await context.accepted.accept(refuse(found, context.accepted.options))
-    context.target.time.accept()
-    await use_origin(context)
+    await accepted.accept(refuse(found, accepted.options))
+    target.time.accept()
+    await use_origin(source, state.store)
 
 
 async def refuse_in_between(store: SqlStore, only: frozenset[str]) -> None:
@@ -94,9 +101,9 @@ async def refuse_half_rolled_back(store: SqlStore, options: RunOptions) -> list[
     return accepted
 
 
-async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
+async def undecided_matches(store: SqlStore) -> AsyncIterator[GuardFinding]:
     """Source assets that `adopt` left without a link because it could not tell which asset of the target they are."""
-    number = await context.state.store.get_meta(UNDECIDED)
+    number = await store.get_meta(UNDECIDED)
     if number:
         assets = f"{counted(number, 'source asset')} that {agreed(number, 'matches', 'match')} assets of the target"
         yield GuardFinding(
@@ -104,7 +111,7 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
             "repeat the adoption with --csv FILE, write `link` or `skip` into the column `decision`, and pass the file "
             "to `adopt JOB --decisions FILE`; or continue with --accept-changes, which creates them",
         )
-    if held := await context.state.store.get_meta(HELD_BACK):
+    if held := await store.get_meta(HELD_BACK):
         yield GuardFinding(
             f"`adopt` did not link {counted(held, 'source asset')} that {agreed(held, 'is', 'are')} at the target, "
             f"where more people see {agreed(held, 'it', 'them')} than at the source: a run that may show them would "
@@ -117,18 +124,23 @@ async def undecided_matches(context: RunContext) -> AsyncIterator[GuardFinding]:
 
 async def _findings(context: RunContext) -> list[GuardFinding]:
     return [
-        *[one async for one in wrong_clock(context)],
-        *[one async for one in changed_identity(context)],
-        *[one async for one in unseen_source(context)],
-        *[one async for one in emptied_target(context)],
-        *[one async for one in changed_mapping(context)],
-        *[one async for one in changed_schema(context)],
+        *[one async for one in wrong_clock(context.target)],
+        *[one async for one in changed_identity(context.source, context.target, context.state)],
+        *[one async for one in unseen_source(context.source, context.state.store, context.task.options)],
+        *[one async for one in emptied_target(context.target, context.state, context.stopping)],
+        *[one async for one in changed_mapping(context.mapping.crosswalk, context.state.store)],
+        *[
+            one
+            async for one in changed_schema(
+                context.source, context.target, context.mapping.crosswalk, context.state.store
+            )
+        ],
     ]
 
 
-async def _facts(context: RunContext) -> dict[str, Json]:
-    facts: dict[str, Json] = {MAPPING: context.mapping.crosswalk.digest, SCHEMA: schema_facts(context)}
-    for side, account in (("source", context.source.account), ("target", context.target.account)):
+async def _facts(source: Source, target: Target, crosswalk: Crosswalk) -> dict[str, Json]:
+    facts: dict[str, Json] = {MAPPING: crosswalk.digest, SCHEMA: schema_facts(source, target, crosswalk)}
+    for side, account in (("source", source.account), ("target", target.account)):
         facts[tenant_key(side)] = account.tenant
         if account.user:
             facts[user_key(side)] = account.user

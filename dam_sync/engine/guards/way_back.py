@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dam_sync.aio.single_flight import KeyedLock
-from dam_sync.engine.context.run_context import RunContext
 from dam_sync.mapping.compile import Mark, mark_in, origin_of
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import NotFound, Rejected
 from dam_sync.model.outcome import Outcome
@@ -99,9 +99,9 @@ def may_be_copy(asset: Asset, other: Asset) -> bool:
     return first.agrees(second)
 
 
-async def came_back(context: RunContext, way_back: WayBack, asset: Asset) -> Outcome | None:
+async def came_back(crosswalk: Crosswalk, way_back: WayBack, asset: Asset) -> Outcome | None:
     """Why an asset that has no link is parked: the target still has the one that it was made from."""
-    original = await way_back.original_of(asset) if context.mapping.crosswalk.selects(asset) else None
+    original = await way_back.original_of(asset) if crosswalk.selects(asset) else None
     if original is None:
         return None
     return Outcome(

@@ -339,7 +339,7 @@ class AssetUndoer:
         seen = with_everybody(
             context.target, context.target.counterparts.as_known(actual, context.target.schema), wrote, then
         )
-        closed = wrote.closed and not seen_though_closed(context, wrote, seen)
+        closed = wrote.closed and not seen_though_closed(context.target, wrote, seen)
         now = shown(context.target, replace(wrote, closed=closed), seen, (*states, undo.then))
         return shows_more(context.target, now.after(NOTHING), now.after(undo.patch))
 

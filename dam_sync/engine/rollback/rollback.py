@@ -145,7 +145,18 @@ class Rollback:
     # -- assets ---------------------------------------------------------------------------------------------------
 
     def _undoer(self) -> AssetUndoer:
-        return AssetUndoer(self.context, self.listed, not self.whole, MissingMonitor(self.context))
+        return AssetUndoer(
+            self.context,
+            self.listed,
+            not self.whole,
+            MissingMonitor(
+                self.context.source,
+                self.context.target,
+                self.context.state,
+                self.context.stopping,
+                self.context.accepted,
+            ),
+        )
 
     async def _pages(self) -> AsyncIterator[Sequence[WrittenAsset]]:
         after = ""

@@ -258,7 +258,7 @@ class MatchingWorker(Worker):
         assert actual is not None
         draft = self._named(drafted.draft, actual, asset)
         own = any(one.target == actual.id for one in self._by_way_back(asset))
-        seen = as_seen(self.context, draft, actual, asset if own else None)
+        seen = as_seen(self.context.source, self.context.target, draft, actual, asset if own else None)
         link = self._original(asset, draft, seen, actual) if own else self._link(asset, recorded(seen, actual), actual)
         link, parts = self._compared_files(asset, actual, link)
         paths = dict.fromkeys([*self._differing(asset, draft, actual, link), *parts])
@@ -367,7 +367,7 @@ class MatchingWorker(Worker):
         link = self._link(asset, unmade(seen), actual)
         kept = kept_of_original(self.context, draft, seen, actual) | kept_file(asset, actual, link)
         self.originals[KEPT] += bool(kept)
-        self.originals[KEPT_OPEN] += as_seen(self.context, draft, actual) != seen
+        self.originals[KEPT_OPEN] += as_seen(self.context.source, self.context.target, draft, actual) != seen
         return replace(link, kept=kept)
 
     def _link(self, asset: Asset, draft: Draft, actual: Asset) -> LinkRow:

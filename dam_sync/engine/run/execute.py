@@ -91,11 +91,11 @@ async def _phases(context: RunContext) -> None:
     )
     if not context.task.options.only:
         await window_of(context)
-        await watch_probation(context, run=context.state.run.id)
+        await watch_probation(context.target, context.state.store, context.phases, run=context.state.run.id)
     context.task.rotation = await rotation_of(context)
     terms = await terms_of(context)
     terms.recovers = containers.recovers = True
-    await retry_exposed(context)
+    await retry_exposed(context.source, context.target, context.mapping.crosswalk, context.state.store, context.task)
     await retry_parked(context)
     if context.task.reads_target:
         await wait_for_index(context.target, context.state, context.stopping, context.phases)
@@ -104,8 +104,12 @@ async def _phases(context: RunContext) -> None:
         terms.allowed = containers.allowed = context.task.planned.require_shared
     names = FilenameAllocator(context)
     await names.load()
-    await refuse_lost_state(context)
-    await refuse_copies(context)
+    await refuse_lost_state(
+        context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
+    )
+    await refuse_copies(
+        context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
+    )
     await _announce_interrupted(context)
     await _begin_workers(context)
     worker = await _moved(context, terms, containers, names)
@@ -267,8 +271,10 @@ async def _refuse_listing(context: RunContext) -> None:
     whole = await listed_all(context)
     if whole:
         tally = await context.state.store.tally(context.state.run.id)
-        await refuse_incredible_listing(context, tally.get("listed", 0) + tally.get(ELSEWHERE, 0))
-    await refuse_mass_removal(context, whole=whole)
+        await refuse_incredible_listing(
+            context.source, context.state, context.accepted, tally.get("listed", 0) + tally.get(ELSEWHERE, 0)
+        )
+    await refuse_mass_removal(context.state, context.accepted, whole=whole)
 
 
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
@@ -409,10 +415,10 @@ async def close_run(context: RunContext, outcome: Json) -> None:
             run.started_at + account.clock_skew - context.source.service.limits.lag - timedelta(seconds=1)
         )
         await context.state.store.set_meta(context.task.note_key(WATERMARK), instant_text(watermark))
-        await keep_disappearance(context, whole=await listed_all(context))
+        await keep_disappearance(context.state, whole=await listed_all(context))
         await context.state.store.keep_members(without=TARGET)
         await advance(context)
-        await forget_reported(context)
+        await forget_reported(context.state.store)
         if context.task.wave is not None:
             await context.task.wave.note_run(context.state.store, context.state.run.id)
     await context.state.store.finish(run.id, outcome)

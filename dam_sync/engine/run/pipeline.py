@@ -56,7 +56,7 @@ class Pipeline:
     idle: Wait | None = None  # while nothing else is done
 
     def __post_init__(self) -> None:
-        self.parking = ParkingMonitor(self.context)
+        self.parking = ParkingMonitor(self.context.accepted)
         self.budget = RunBudget(self.context.task.options.max_calls, self.context.phases.progress)
 
     async def run(self) -> None:

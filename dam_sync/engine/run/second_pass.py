@@ -182,7 +182,7 @@ async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
 async def disappeared(context: RunContext) -> Disappearance | None:
     """What is gone from the source and was not reported before, if this run can tell."""
     whole = await listed_all(context)
-    loss = await disappearance_of(context, whole=whole)
+    loss = await disappearance_of(context.state, whole=whole)
     part = context.task.options.only or context.task.options.sample
     return loss if loss.gone and (whole or loss.fresh) and not part else None
 

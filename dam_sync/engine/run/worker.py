@@ -85,8 +85,13 @@ class Worker:
 
     def __post_init__(self) -> None:
         context, known = self.context, self.context.target.counterparts
-        self.missing, self.origins = MissingMonitor(context), SourceTerms.of(context)
-        self.doubles = CreateGuard(context)
+        self.missing, self.origins = (
+            MissingMonitor(context.source, context.target, context.state, context.stopping, context.accepted),
+            SourceTerms.of(context),
+        )
+        self.doubles = CreateGuard(
+            context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
+        )
         self.way_back = WayBack.of(context.target.service, context.target.account)
         self.writer = context.workers or OwnWriter(context)
         self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
@@ -133,14 +138,14 @@ class Worker:
         context = self.context
         if context.target.service.limits.dedup_window:
             kept = kept_versions(asset, context.target.service.capabilities, context.task.policy)
-            outcome = await removed_before(context, asset, version_key(kept[-1]) if kept else "")
+            outcome = await removed_before(context.state.store, asset, version_key(kept[-1]) if kept else "")
             if outcome is not None:
                 return Concluded(work, outcome, asset)
         return await self._returned(work, asset)
 
     async def _back(self, work: Work, asset: Asset) -> Concluded | None:
         """An asset that a job in the other direction made; None for any other, and for one that a run began."""
-        outcome = None if work.begun else await came_back(self.context, self.way_back, asset)
+        outcome = None if work.begun else await came_back(self.context.mapping.crosswalk, self.way_back, asset)
         return None if outcome is None else Concluded(work, outcome, asset)
 
     async def read_ahead(self, works: Sequence[Work]) -> None:
@@ -229,7 +234,7 @@ class Worker:
         """Read once what drafting needs; errors here concern the run, not one asset."""
         known = await self.terms.known()
         if not self.compared:
-            await refuse_lost_terms(self.context, known)
+            await refuse_lost_terms(self.context.target, self.context.state.store, self.context.accepted, known)
         if self.context.mapping.crosswalk.plan.placements:
             await self.containers.known()
         if not self.compared and self.context.task.planned is not None:
@@ -256,7 +261,7 @@ class Worker:
             drafted = await self._placed(asset, drafted)
         exposure = judge(self.context, asset, drafted, link, await self._containers(), self.purpose)
         if exposure.parked is not None:
-            await remember_release(self.context, asset, exposure.parked)
+            await remember_release(self.context.target, self.context.state.store, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)
         hide = link if exposure.closed and not item.restores else None
         if not verdict:
@@ -306,7 +311,7 @@ class Worker:
         taken = (Loss("filename", LossRule.NAME_TAKEN, wanted),) if wanted != draft.filename else ()
         bare = bare_names(asset, draft, self.context)
         draft = replace(draft, placements=draft.placements | held)
-        listed = listed_terms(self.context, asset, draft, drafted.new_terms)
+        listed = listed_terms(self.context.target, asset, draft, drafted.new_terms)
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 

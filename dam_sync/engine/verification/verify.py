@@ -124,7 +124,7 @@ class Verifier:
         moved = await context.state.store.anything_moved()
         context.phases.progress.phase = COMPARING if moved else NOTHING_MOVED
         await self._account_for_source(ids_only=not moved or self.level == "count")
-        await refuse_mostly_unlisted(context, self.verdict.linked + self.linked_elsewhere)
+        await refuse_mostly_unlisted(context.state.store, context.accepted, self.verdict.linked + self.linked_elsewhere)
         if moved:
             await self._compare_linked()
         self.verdict.bytes = self.files.bytes
@@ -159,12 +159,12 @@ class Verifier:
 
     async def _look_for_removed(self) -> None:
         """New assets that are gone count as missing and get parked; what the service may still remove is reported."""
-        for row in await watch_probation(self.context):
+        for row in await watch_probation(self.context.target, self.context.state.store, self.context.phases):
             self.verdict.missing += 1
             self.verdict.note(
                 row.source, row.target, [Difference("asset", "in the target", row.message, pattern=GONE_WHILE_NEW)]
             )
-        if left := await still_deletable(self.context):
+        if left := await still_deletable(self.context.target, self.context.state.store):
             self.verdict.early, self.verdict.until = left
 
     async def _look_again(self) -> None:
@@ -409,7 +409,7 @@ class Verifier:
             key = AssetId(f"target:{UNSURE}{actual.id}")
             unsure = (await self.scratch.members_of([key])).get(key, frozenset())
             actual = with_unsure(actual, draft.placements, unsure | self.uncompared, target.schema)
-        found += seen_though_closed(context, draft, actual)
+        found += seen_though_closed(context.target, draft, actual)
         found += [] if draft.closed else hidden_instead(facts_of(target), draft, actual)
         actual, more = with_everybody(target, actual, draft, hidden=True), context.task.policy.extras != "ignore"
         found += [one for one in differing(target, crosswalk, draft, actual) if more or not one.extra]

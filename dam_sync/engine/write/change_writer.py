@@ -95,7 +95,13 @@ class ChangeWriter:
         return sent
 
     async def _refuse_removed(self, made: AssetId, asset: Asset) -> None:
-        await refuse_removed(self.context, asset.id, made, version_key(asset.file) if asset.file is not None else "")
+        await refuse_removed(
+            self.context.target,
+            self.context.state.store,
+            asset.id,
+            made,
+            version_key(asset.file) if asset.file is not None else "",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class FilenameAllocator:
     async def _look(self, since: datetime | None) -> None:
         """Store the names of all assets, or of those added since then."""
         context, marked = self.context, 0
-        until = target_now(context)
+        until = target_now(context.target)
         blank = not (await context.state.store.get_meta(MARKS_KNOWN) or await context.state.store.link_count())
         async for shard in context.target.service.shards(Window(since=since)):
             async for batch in context.target.service.crawl(shard, None):
@@ -82,7 +82,7 @@ class FilenameAllocator:
                 )
                 marked += sum(is_ours(context, one) for one in assets)
         if blank:
-            await refuse_marks(context, marked)
+            await refuse_marks(context.accepted, marked)
             await known_marks(context.state.store, until)
             context.target.looked_through = True
         await context.state.store.set_meta(NAMES_KNOWN, instant_text(until))

@@ -71,7 +71,7 @@ class Repairer:
             raise ContractBroken("a repair without a link", asset=asset.id)
         there = await self._actual(read or await living_asset(self.context.target, link), link, draft)
         before = [link.draft, *facts.intents]
-        opened = bool(seen_though_closed(self.context, draft, there))
+        opened = bool(seen_though_closed(self.context.target, draft, there))
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(facts.versions, link))
         files = Files(link, asset.file, fresh, expected_files(link, facts.intents, asset.versions))

@@ -84,7 +84,13 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     run = (await store.begin("job", "run")).id
     await store.record(run, Shard("all"), Batch(tuple(entries("a", "b", "c")), None), ())
     made = Desk(store, clock)
-    await retry_exposed(made.session())
+    await retry_exposed(
+        made.session().source,
+        made.session().target,
+        made.session().mapping.crosswalk,
+        made.session().state.store,
+        made.session().task,
+    )
     for work, outcome in zip(await store.claim(run, 9, LEASE), (ARCHIVED, UNRELEASED, FAULT), strict=True):
         await store.complete(work, outcome)
     yield made
@@ -95,34 +101,70 @@ FAULT = Outcome("parked", cause=MappingCause("fields.title", "too long"))
 
 
 async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> None:
-    await retry_exposed(desk.session())
+    await retry_exposed(
+        desk.session().source,
+        desk.session().target,
+        desk.session().mapping.crosswalk,
+        desk.session().state.store,
+        desk.session().task,
+    )
     assert await desk.parked() == ["a", "b", "c"]
 
 
 async def test_another_policy_retries_what_the_guard_set_aside_and_nothing_else(desk: Desk) -> None:
     desk.options = RunOptions(only=frozenset({"a"}))
-    await retry_exposed(desk.session(ACCEPT))
+    await retry_exposed(
+        desk.session(ACCEPT).source,
+        desk.session(ACCEPT).target,
+        desk.session(ACCEPT).mapping.crosswalk,
+        desk.session(ACCEPT).state.store,
+        desk.session(ACCEPT).task,
+    )
     assert await desk.parked() == ["a", "b", "c"], "a run of single assets leaves the others"
     desk.options = RunOptions()
-    await retry_exposed(desk.session(ACCEPT))
+    await retry_exposed(
+        desk.session(ACCEPT).source,
+        desk.session(ACCEPT).target,
+        desk.session(ACCEPT).mapping.crosswalk,
+        desk.session(ACCEPT).state.store,
+        desk.session(ACCEPT).task,
+    )
     assert await desk.parked() == ["c"]
 
 
 async def test_another_mapping_does_so_as_well(desk: Desk) -> None:
     desk.mapping = "2"
-    await retry_exposed(desk.session())
+    await retry_exposed(
+        desk.session().source,
+        desk.session().target,
+        desk.session().mapping.crosswalk,
+        desk.session().state.store,
+        desk.session().task,
+    )
     assert await desk.parked() == ["c"]
 
 
 async def test_other_options_that_decide_who_sees_assets_do_so_as_well(desk: Desk) -> None:
     desk.everybody = frozenset({"members"})
-    await retry_exposed(desk.session())
+    await retry_exposed(
+        desk.session().source,
+        desk.session().target,
+        desk.session().mapping.crosswalk,
+        desk.session().state.store,
+        desk.session().task,
+    )
     assert await desk.parked() == ["c"]
 
 
 async def test_a_profile_that_closes_assets_does_so_as_well(desk: Desk) -> None:
     desk.target = ExposureOptions(closing=(ExposureOption("closed", "why", "what", "does"),))
-    await retry_exposed(desk.session())
+    await retry_exposed(
+        desk.session().source,
+        desk.session().target,
+        desk.session().mapping.crosswalk,
+        desk.session().state.store,
+        desk.session().task,
+    )
     assert await desk.parked() == ["c"]
 
 
@@ -130,14 +172,21 @@ async def test_assets_are_retried_once_when_their_release_date_has_come(desk: De
     session = desk.session()
     for days in (3, 2, 4):
         release = desk.clock.now() + timedelta(days=days)
-        await remember_release(session, Asset(AssetId("b"), Revision("r"), rights=Rights(release)), UNRELEASED)
-    await remember_release(session, Asset(AssetId("a"), Revision("r"), rights=Rights(desk.clock.now())), UNRELEASED)
-    await remember_release(session, Asset(AssetId("a"), Revision("r")), ARCHIVED)
+        await remember_release(
+            session.target, session.state.store, Asset(AssetId("b"), Revision("r"), rights=Rights(release)), UNRELEASED
+        )
+    await remember_release(
+        session.target,
+        session.state.store,
+        Asset(AssetId("a"), Revision("r"), rights=Rights(desk.clock.now())),
+        UNRELEASED,
+    )
+    await remember_release(session.target, session.state.store, Asset(AssetId("a"), Revision("r")), ARCHIVED)
     desk.clock.skip(2 * 86400 - 60)
-    await retry_exposed(session)
+    await retry_exposed(session.source, session.target, session.mapping.crosswalk, session.state.store, session.task)
     assert await desk.parked() == ["a", "b", "c"]
     desk.clock.skip(120)
-    await retry_exposed(session)
+    await retry_exposed(session.source, session.target, session.mapping.crosswalk, session.state.store, session.task)
     assert await desk.parked() == ["c"]
 
 
@@ -184,7 +233,7 @@ def test_an_asset_to_be_hidden_is_seen_by_the_groups_that_it_is_open_to(
     target = SimpleNamespace(audience=lambda draft: Audience(hidden="closed", groups=left))
     context = cast("RunContext", run_double(target=target, time=RunTime(SetClock()), target_schema=Schema({})))
     actual = Asset(AssetId("a"), Revision("r"), status="published", rights=Rights(groups=groups))
-    found = seen_though_closed(context, Draft(None, "a.jpg", closed=True), actual)
+    found = seen_though_closed(context.target, Draft(None, "a.jpg", closed=True), actual)
     assert [one.pattern for one in found] == ["not hidden"] * seen
 
 
@@ -209,8 +258,8 @@ def test_an_asset_to_be_hidden_is_seen_unless_something_hides_it_at_this_target(
     some = frozenset({Restriction(restriction)} if restriction else ())
     actual = Asset(AssetId("a"), Revision("r"), status=status, rights=Rights(restrictions=some))
     draft = Draft(None, "a.jpg", closed=True)
-    assert bool(seen_though_closed(context, draft, actual)) == seen
-    assert as_seen(context, draft, actual).closed == (not seen)
+    assert bool(seen_though_closed(context.target, draft, actual)) == seen
+    assert as_seen(context.source, context.target, draft, actual).closed == (not seen)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +295,7 @@ def test_groups_of_a_copy_limit_its_original_only_where_they_open_it_to_nobody(
     context = cast("RunContext", run_double(**vars(held), source_schema=Schema({}), target_schema=Schema({})))
     ours, theirs, expected = (Rights(groups=frozenset(names.split())) for names in (copy, original, seen))
     asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))
-    assert as_seen(context, Draft(None, "a.jpg", rights=ours), actual, asset).rights == expected
+    assert as_seen(context.source, context.target, Draft(None, "a.jpg", rights=ours), actual, asset).rights == expected
 
 
 @pytest.mark.parametrize(("days", "kept"), [(0.5, True), (2, False)])
@@ -258,7 +307,9 @@ def test_an_original_that_expires_later_by_less_than_its_copy_can_say_is_not_lim
     end = datetime(2050, 1, 1, tzinfo=UTC)
     ours, theirs = Rights(expires_at=end), Rights(expires_at=end + timedelta(days=days))
     asset, actual = (Asset(AssetId("a"), Revision("r"), status="published", rights=one) for one in (ours, theirs))
-    assert as_seen(context, Draft(None, "a.jpg", rights=ours), actual, asset).rights == (ours if kept else theirs)
+    assert as_seen(context.source, context.target, Draft(None, "a.jpg", rights=ours), actual, asset).rights == (
+        ours if kept else theirs
+    )
 
 
 STAFF = Rights(groups=frozenset(("staff",)))
@@ -296,6 +347,8 @@ def test_new_terms_of_an_asset_that_not_everybody_sees_are_named(
 ) -> None:
     context, given = desk.session(), replace(Asset(AssetId("1"), Revision("1"), status="published"), **asset)
     context.target.service = cast(Any, ShownByGroups())
-    assert [loss.detail for loss in listed_terms(context, given, closed_draft(**draft), new)] == [listed] * bool(listed)
+    assert [loss.detail for loss in listed_terms(context.target, given, closed_draft(**draft), new)] == [listed] * bool(
+        listed
+    )
     context.target.service = cast(Any, ShownByGroups("it lies in a folder"))
-    assert listed_terms(context, given, closed_draft(**draft), new) == ()
+    assert listed_terms(context.target, given, closed_draft(**draft), new) == ()

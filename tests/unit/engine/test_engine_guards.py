@@ -233,7 +233,7 @@ async def test_what_the_source_counts(desk: Desk, total: int, links: int, gone: 
     await linked(desk.store, links)
     await desk.store.set_meta("gone", gone)
     desk.source_account = Account("s", total=total)
-    told = await found(unseen_source(desk.session))
+    told = await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))
     assert [words in each.message for each in told] == ([True] if words else [])
     assert desk.source.asked == 0
 
@@ -242,56 +242,58 @@ async def test_a_count_of_thousands_of_digits_is_compared_like_any_other(desk: D
     huge = int("9" * 4_000)
     await linked(desk.store, 3)
     desk.source_account = desk.target_account = Account("s", total=huge)
-    assert not await found(unseen_source(desk.session))
-    assert not await found(emptied_target(desk.session))
+    assert not await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))
+    assert not await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     with pytest.raises(SafetyStop, match="its listing has 3"):
-        await refuse_incredible_listing(desk.session, 3)
+        await refuse_incredible_listing(desk.session.source, desk.session.state, desk.session.accepted, 3)
 
 
 async def test_a_source_that_counts_nothing_is_asked_for_some_assets(desk: Desk) -> None:
-    assert not await found(unseen_source(desk.session))
+    assert not await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))
     await linked(desk.store, 20)
-    assert len(await found(unseen_source(desk.session))) == 1
+    assert (
+        len(await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))) == 1
+    )
     assert desk.source.asked == 5
     desk.source.there = {f"s{each:03}" for each in range(20)}
-    assert not await found(unseen_source(desk.session))
+    assert not await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))
     desk.source.there, desk.options = set(), RunOptions(only=frozenset({"s001"}))
-    assert not await found(unseen_source(desk.session))
+    assert not await found(unseen_source(desk.session.source, desk.session.state.store, desk.session.task.options))
 
 
 async def test_a_target_is_empty_only_when_the_requested_assets_are_missing(desk: Desk) -> None:
     await linked(desk.store, 20)
     desk.target_account = Account("t", total=10)
-    assert not await found(emptied_target(desk.session))
+    assert not await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     assert desk.target.asked == 0
     desk.target_account = Account("t", total=9)
     desk.target.there = {f"t{each:03}" for each in range(20)}  # its index is behind
-    assert not await found(emptied_target(desk.session))
+    assert not await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     desk.target.there, desk.target.late = set(), frozenset(desk.target.there)
-    assert not await found(emptied_target(desk.session))
+    assert not await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     assert desk.waited == 30
     assert desk.said == (
         "target: waiting for its search index, in which 5 of 5 assets that were moved to it are missing, since 0 s, "
         "at most 30 s"
     )
     desk.target.trash = desk.target.there
-    (told,) = await found(emptied_target(desk.session))
+    (told,) = await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     assert "give the job a new `state:` file" in told.hint
     desk.on_server = True
-    (told,) = await found(emptied_target(desk.session))
+    (told,) = await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))
     assert "give the job another `name:`, or an empty database in `state:`" in told.hint
     assert "has 9 assets, 20 were moved to it" in told.message
     desk.target_account, desk.target.there, desk.target.late = Account("t"), set(), frozenset()
-    assert len(await found(emptied_target(desk.session))) == 1
+    assert len(await found(emptied_target(desk.session.target, desk.session.state, desk.session.stopping))) == 1
 
 
 async def test_another_tenant_needs_another_state_of_the_same_sort(desk: Desk) -> None:
     await linked(desk.store, 1)
     await desk.store.set_meta(tenant_key("source"), "before")
-    (told,) = await found(changed_identity(desk.session))
+    (told,) = await found(changed_identity(desk.session.source, desk.session.target, desk.session.state))
     assert told.hint.startswith("give the job a new `state:` file; if")
     desk.on_server = True
-    (told,) = await found(changed_identity(desk.session))
+    (told,) = await found(changed_identity(desk.session.source, desk.session.target, desk.session.state))
     assert told.hint.startswith("give the job another `name:`, or an empty database in `state:`; if")
 
 
@@ -299,7 +301,9 @@ async def test_another_tenant_needs_another_state_of_the_same_sort(desk: Desk) -
 
 
 async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
-    missing = MissingMonitor(desk.session)
+    missing = MissingMonitor(
+        desk.session.source, desk.session.target, desk.session.state, desk.session.stopping, desk.session.accepted
+    )
     for number in range(FEW):
         assert missing.from_source(AssetId(str(number))).cause == "gone"
     assert not missing.tripped
@@ -309,7 +313,14 @@ async def test_some_assets_vanish_and_then_too_many(desk: Desk) -> None:
 
 
 async def test_as_many_may_vanish_as_a_part_of_what_was_read(desk: Desk) -> None:
-    missing = MissingMonitor(desk.session, read=100)
+    missing = MissingMonitor(
+        desk.session.source,
+        desk.session.target,
+        desk.session.state,
+        desk.session.stopping,
+        desk.session.accepted,
+        read=100,
+    )
     for number in range(25):
         missing.from_source(AssetId(str(number)))
     with pytest.raises(SafetyStop):
@@ -337,7 +348,9 @@ async def test_what_a_verification_continues_over_is_no_note_of_a_run(desk: Desk
 
 async def test_who_accepted_it_sees_each_set_aside(desk: Desk) -> None:
     desk.options = RunOptions(accept_changes=True)
-    missing = MissingMonitor(desk.session)
+    missing = MissingMonitor(
+        desk.session.source, desk.session.target, desk.session.state, desk.session.stopping, desk.session.accepted
+    )
     for number in range(3 * FEW):
         missing.from_source(AssetId(str(number)))
     assert not missing.tripped
@@ -348,7 +361,12 @@ async def test_the_reason_of_what_was_not_found(desk: Desk) -> None:
     await linked(desk.store, 9)
     (link,) = (await desk.store.links(["s003"])).values()
     desk.target.there = {f"t{each:03}" for each in range(9)} - {"t003"}
-    missing, error = MissingMonitor(desk.session), NotFound("no such folder")
+    missing, error = (
+        MissingMonitor(
+            desk.session.source, desk.session.target, desk.session.state, desk.session.stopping, desk.session.accepted
+        ),
+        NotFound("no such folder"),
+    )
     told = await missing.while_writing(error, AssetId("s003"), link)
     assert "t003 is no longer at the target" in told.message
     desk.target.there.add("t003")
@@ -458,17 +476,38 @@ def index_of(*labels: str) -> TermIndex:
 
 async def test_a_closed_list_that_lost_terms(desk: Desk) -> None:
     """`country` takes no new terms; in `subject` what is missing is made."""
-    await refuse_lost_terms(desk.session, {"country": index_of("Italy", "Spain"), "subject": index_of("Sea")})
-    await refuse_lost_terms(desk.session, {"country": index_of("Italy"), "subject": index_of("Sea")})
+    await refuse_lost_terms(
+        desk.session.target,
+        desk.session.state.store,
+        desk.session.accepted,
+        {"country": index_of("Italy", "Spain"), "subject": index_of("Sea")},
+    )
+    await refuse_lost_terms(
+        desk.session.target,
+        desk.session.state.store,
+        desk.session.accepted,
+        {"country": index_of("Italy"), "subject": index_of("Sea")},
+    )
     await linked(desk.store, 1)
-    await refuse_lost_terms(desk.session, {"country": index_of("Italy", "Spain"), "subject": index_of()})
+    await refuse_lost_terms(
+        desk.session.target,
+        desk.session.state.store,
+        desk.session.accepted,
+        {"country": index_of("Italy", "Spain"), "subject": index_of()},
+    )
     for _ in range(2):
         with pytest.raises(SafetyStop, match=r"list country lost 1 of its values \(Italy\)"):
-            await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+            await refuse_lost_terms(
+                desk.session.target, desk.session.state.store, desk.session.accepted, {"country": index_of("Spain")}
+            )
     desk.options = RunOptions(full=True)
-    await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+    await refuse_lost_terms(
+        desk.session.target, desk.session.state.store, desk.session.accepted, {"country": index_of("Spain")}
+    )
     desk.options = RunOptions()
-    await refuse_lost_terms(desk.session, {"country": index_of("Spain")})
+    await refuse_lost_terms(
+        desk.session.target, desk.session.state.store, desk.session.accepted, {"country": index_of("Spain")}
+    )
 
 
 # -- the store's part --------------------------------------------------------------------------------------------------

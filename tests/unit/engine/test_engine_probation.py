@@ -90,15 +90,15 @@ async def test_new_assets_are_watched_until_their_probation_is_over_and_not_long
     store, clock = opened
     await made(store, clock, "a", "b")
     session, target = session_of(store, clock)
-    assert await watch_probation(session, due=True) == []
+    assert await watch_probation(session.target, session.state.store, session.phases, due=True) == []
     assert target.asked == [], "nothing is sure yet, so nothing is asked"
-    assert await watch_probation(session) == []
+    assert await watch_probation(session.target, session.state.store, session.phases) == []
     assert (await store.on_probation()).number == 2, "there now, and not for sure there later"
     clock.skip(WINDOW.total_seconds())
-    assert await watch_probation(session, due=True) == []
+    assert await watch_probation(session.target, session.state.store, session.phases, due=True) == []
     assert (await store.on_probation()).number == 0
     asked = len(target.asked)
-    assert await watch_probation(session) == []
+    assert await watch_probation(session.target, session.state.store, session.phases) == []
     assert len(target.asked) == asked
 
 
@@ -106,7 +106,7 @@ async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_ru
     store, clock = opened
     run = await made(store, clock, "a1", "a2", "b1")
     session, target = session_of(store, clock, "t-a2")
-    (removal,) = await watch_probation(session, run=run)
+    (removal,) = await watch_probation(session.target, session.state.store, session.phases, run=run)
     assert (removal.source, removal.file) == ("a2", "k1")
     assert "a1 has the same file, and exists as t-a1" in removal.message
     assert target.probed == 1, "what a credential does not see any more is not missing"
@@ -115,29 +115,29 @@ async def test_a_removed_duplicate_is_parked_with_its_twin_and_counted_in_the_ru
     assert set(await store.links(["a1", "a2", "b1"])) == {"a1", "b1"}
     tally = await store.tally(run)
     assert (tally["created"], tally["parked"]) == (2, 1)
-    assert await watch_probation(session, run=run) == []
+    assert await watch_probation(session.target, session.state.store, session.phases, run=run) == []
 
 
 async def test_a_removed_asset_is_created_again_only_with_another_file_or_when_a_person_says_so(opened: Opened) -> None:
     store, clock = opened
     await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")
-    await watch_probation(session)
+    await watch_probation(session.target, session.state.store, session.phases)
     asset = Asset(AssetId("a"), Revision("r2"))
-    outcome = await removed_before(session, asset, "k1")
+    outcome = await removed_before(session.state.store, asset, "k1")
     assert outcome is not None
     assert (outcome.action, outcome.cause) == ("parked", ParkReason.GONE_WHILE_NEW)
     assert outcome.message
-    assert await removed_before(session, asset, "k2") is None
+    assert await removed_before(session.state.store, asset, "k2") is None
     assert await store.unpark([ParkReason.GONE_WHILE_NEW]) == 1
-    assert await removed_before(session, asset, "k1") is None
+    assert await removed_before(session.state.store, asset, "k1") is None
 
 
 async def test_what_was_made_again_is_no_removed_one_any_more(opened: Opened) -> None:
     store, clock = opened
     run = await made(store, clock, "a")
     session, _ = session_of(store, clock, "t-a")
-    await watch_probation(session)
+    await watch_probation(session.target, session.state.store, session.phases)
     await store.unpark([ParkReason.GONE_WHILE_NEW])
     (work,) = await store.claim(run, 9, LEASE)
     await store.removed([Removal("a", "t-a", "k1", "again")], PARKED)
@@ -154,7 +154,7 @@ async def test_open_work_stays_open_and_memberships_of_a_removed_duplicate_end(o
     await store.complete(work, Outcome("updated", link=LinkRow("a", "t-a", made_at=clock.now()), placements=placed))
     await store.record(run, Shard("third"), Batch(entries("a", revision="r3"), None), ())
     session, _ = session_of(store, clock, "t-a")
-    assert len(await watch_probation(session, run=run)) == 1
+    assert len(await watch_probation(session.target, session.state.store, session.phases, run=run)) == 1
     assert await store.next_placements(9) is None
     assert (await store.tally(run))["open"] == 1
 
@@ -163,12 +163,12 @@ async def test_an_asset_removed_before_it_is_complete_is_refused_as_removed(open
     store, clock = opened
     session, _ = session_of(store, clock, "t-a")
     with pytest.raises(NotFound) as gone:
-        await refuse_removed(session, AssetId("a"), AssetId("t-a"), "k1")
+        await refuse_removed(session.target, session.state.store, AssetId("a"), AssetId("t-a"), "k1")
     assert gone.value.cause == ParkReason.GONE_WHILE_NEW
     assert list(await store.removals(["a"])) == ["a"]
-    await refuse_removed(session, AssetId("b"), AssetId("t-b"), "k1")
+    await refuse_removed(session.target, session.state.store, AssetId("b"), AssetId("t-b"), "k1")
     calm, target = session_of(store, clock, "t-a", window=timedelta(0))
-    await refuse_removed(calm, AssetId("a"), AssetId("t-a"), "k1")
+    await refuse_removed(calm.target, calm.state.store, AssetId("a"), AssetId("t-a"), "k1")
     assert target.asked == [], "a service that removes nothing is not asked"
 
 

@@ -17,7 +17,7 @@ REFUSED = OtherCause("value refused")
 
 
 def monitor() -> ParkingMonitor:
-    return ParkingMonitor(run_double(options=RunOptions()))
+    return ParkingMonitor(run_double(options=RunOptions()).accepted)
 
 
 def park(watching: ParkingMonitor, number: int, cause: ParkCause) -> None:
@@ -37,7 +37,7 @@ def test_one_cause_of_all_the_first_assets_stops_the_run() -> None:
 def test_where_the_operator_goes_on_the_cause_is_recorded_as_accepted() -> None:
     options = RunOptions(continue_parked=True)
     context = run_double(options=options)
-    watching = ParkingMonitor(context)
+    watching = ParkingMonitor(context.accepted)
     for number in range(2 * FIRST):
         park(watching, number, REFUSED)
     assert not watching.tripped
