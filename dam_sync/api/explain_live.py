@@ -56,7 +56,7 @@ async def _live(context: RunContext, opened: ConnectedJob, scratch: SqlStore, as
     judged = await verifier.compare_one(link) if link is not None and read is not None else None
     if judged is None:
         await verifier.load_terms()
-    placed = await SourceTerms.of(context).placed(read) if read is not None else None
+    placed = await SourceTerms.of(context.source, context.mapping.crosswalk).placed(read) if read is not None else None
     return {
         "source": _record(read),
         "selected": None if read is None else opened.crosswalk.selects(read),

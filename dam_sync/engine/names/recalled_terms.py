@@ -5,39 +5,42 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from dam_sync.engine.context.counterparts import RestoredName
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.names.terms import TERMS, TargetTerms
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.mapping.vocabulary import normal, recalled_id, recalled_path
 from dam_sync.model.counterpart import TERM
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Term, term_from_json, value_to_json
 from dam_sync.store.note_keys import MET_TERMS, TERM_NAMES, window_key
+from dam_sync.store.store import SqlStore
 
 
-async def terms_of(context: RunContext) -> TargetTerms:
+async def terms_of(target: Target, crosswalk: Crosswalk, state: RunState, options: RunOptions) -> TargetTerms:
     """The target's terms, including those that earlier runs found. A full run reads the vocabularies, and so does any
     with another mapping; a closed list is always read, because a guard monitors it."""
-    journal, vocabularies = context.state.store.run_journal(TERMS), tuple(context.mapping.crosswalk.vocabularies)
-    if await context.state.store.get_meta(TERM_NAMES) is None:
-        await context.state.store.respell_terms(TERMS)
-    noted = await context.state.store.get_meta(MET_TERMS)
-    full = context.task.options.full or (
-        await context.state.store.get_meta(window_key(context.state.run.id)) or {}
-    ).get("full")
-    if not isinstance(noted, dict) or noted.get("mapping") != context.mapping.crosswalk.digest or full:
-        return TargetTerms(context.target.service, journal, vocabularies, shared=context.target.shared)
+    journal, vocabularies = state.store.run_journal(TERMS), tuple(crosswalk.vocabularies)
+    if await state.store.get_meta(TERM_NAMES) is None:
+        await state.store.respell_terms(TERMS)
+    noted = await state.store.get_meta(MET_TERMS)
+    full = options.full or (await state.store.get_meta(window_key(state.run.id)) or {}).get("full")
+    if not isinstance(noted, dict) or noted.get("mapping") != crosswalk.digest or full:
+        return TargetTerms(target.service, journal, vocabularies, shared=target.shared)
     return TargetTerms(
-        context.target.service,
+        target.service,
         journal,
         vocabularies,
-        _open(context, noted["terms"]),
-        shared=context.target.shared,
+        _open(target, noted["terms"]),
+        shared=target.shared,
     )
 
 
-def _open(context: RunContext, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
-    known = context.target.schema.vocabularies
+def _open(target: Target, noted: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, Term]]:
+    known = target.schema.vocabularies
     return {
-        name: unmixed({key: term_from_json(term) for key, term in terms.items()}, context.target.counterparts.mixed_up)
+        name: unmixed({key: term_from_json(term) for key, term in terms.items()}, target.counterparts.mixed_up)
         for name, terms in noted.items()
         if name in known and not known[name].closed
     }
@@ -64,20 +67,20 @@ def _is_mixed_up(
     return other or len(meant[rule, text]) > 1
 
 
-async def keep_terms(context: RunContext, terms: TargetTerms) -> None:
+async def keep_terms(crosswalk: Crosswalk, store: SqlStore, task: RunTask, terms: TargetTerms) -> None:
     """Store terms for the next run; not in a dry run, which invents ids."""
-    if context.task.dry or terms.index is None:
+    if task.dry or terms.index is None:
         return
     met = {
         name: {key: value_to_json(term) for key, term in found.items()} for name, found in terms.met().items() if found
     }
-    await context.state.store.set_meta(MET_TERMS, {"mapping": context.mapping.crosswalk.digest, "terms": met})
+    await store.set_meta(MET_TERMS, {"mapping": crosswalk.digest, "terms": met})
 
 
-async def forget_terms(context: RunContext, back: RestoredName) -> None:
+async def forget_terms(store: SqlStore, back: RestoredName) -> None:
     """The next run looks again for terms that have another name than those stored for it."""
-    noted = await context.state.store.get_meta(MET_TERMS)
+    noted = await store.get_meta(MET_TERMS)
     terms = noted["terms"].get(back.place, {}) if isinstance(noted, dict) and back.part == TERM else {}
     left = {key: term for key, term in terms.items() if term_from_json(term).id not in back.below}
     if left != terms:
-        await context.state.store.set_meta(MET_TERMS, {**noted, "terms": {**noted["terms"], back.place: left}})
+        await store.set_meta(MET_TERMS, {**noted, "terms": {**noted["terms"], back.place: left}})

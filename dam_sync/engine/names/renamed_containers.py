@@ -9,15 +9,18 @@ from functools import partial
 from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.compare.name_verdict import NameAction, NameFacts, NamePurpose, NotRenamed
 from dam_sync.engine.context.counterparts import Counterparts
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.engine.names.rename import RenameObstacle, follow
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, Loss, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite, Operation
 from dam_sync.model.conflict import PLACEMENTS, ConflictPolicy
 from dam_sync.model.counterpart import CONTAINER, PLACED, Counterpart
 from dam_sync.model.loss_rules import LossRule
+from dam_sync.store.rows import Run
 
 """The rule of a loss: several containers of the source become one."""
 
@@ -28,7 +31,11 @@ class ContainerRenames:
     id at the target of what stands for it. Its name is taken from a listing of the source's containers, made once, when
     the first asset comes with another name: what was read of an asset may be older."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    crosswalk: Crosswalk
+    run: Run
+    task: RunTask
     containers: TargetContainers
     known: Counterparts
     undecided: set[tuple[str, str]] = field(default_factory=set)  # renamed at both sides
@@ -78,14 +85,14 @@ class ContainerRenames:
 
     async def remember(self, origin: Placement, place: Placement, run: int) -> None:
         """What stands for a container of the source. place: what the mapping wants, with the target's id."""
-        name, digest = self.containers.paths[place.kind, place.id], self.context.mapping.crosswalk.digest
+        name, digest = self.containers.paths[place.kind, place.id], self.crosswalk.digest
         source, target = (origin.kind, origin.id, origin.path), (place.kind, place.id, place.path)
         await self.known.keep(Counterpart(CONTAINER, *source, *target, name, mapping=digest, run=run))
 
     def stuck(self, placements: Iterable[Placement]) -> tuple[Loss, ...]:
         """Containers that keep another name than the source has, with every asset in them, because the target neither
         renames them nor moves assets. placements: of a draft, with the target's ids."""
-        able, found = self.context.target.service.capabilities, dict[str, Loss]()
+        able, found = self.target.service.capabilities, dict[str, Loss]()
         for place in placements:
             name = self.containers.path_of(place.kind, place.id)
             fixed = able.membership(place.kind) is MembershipWrite.AT_CREATION
@@ -118,7 +125,7 @@ class ContainerRenames:
         """What the mapping makes of a container alone; None if that is not exactly one."""
         key = (origin.kind, origin.id, origin.path)
         if key not in self._made:
-            found = self.context.mapping.crosswalk.placed(origin)
+            found = self.crosswalk.placed(origin)
             self._made[key] = found[0] if len(found) == 1 else None
         return self._made[key]
 
@@ -167,23 +174,20 @@ class ContainerRenames:
 
     async def _found_by(self, row: Counterpart, place: Placement, origin: Placement) -> None:
         """Find what others renamed at the target by the path that the mapping gives it; a repair gives it its name."""
-        if self.context.task.repairs and not self.containers.found(row.place, place.path):
-            await follow(_StandingContainer(self, row, origin, place), self.context.state.run.id)
+        if self.task.repairs and not self.containers.found(row.place, place.path):
+            await follow(_StandingContainer(self, row, origin, place), self.run.id)
         self.containers.call(row.place, place.path, row.target)
 
     def _is_same_mapping(self, row: Counterpart, listed: Placement) -> bool:
         """Whether it has another name because of the source, and not because of the mapping."""
         before = Placement(row.place, row.wanted)
-        return (
-            row.mapping == self.context.mapping.crosswalk.digest
-            or self._made_of(replace(listed, path=row.origin)) == before
-        )
+        return row.mapping == self.crosswalk.digest or self._made_of(replace(listed, path=row.origin)) == before
 
     async def _listing(self) -> Mapping[tuple[str, str], Placement]:
         if self._listed is None:
             self._listed = {}
-            if Operation.CONTAINERS in self.context.source.service.capabilities:
-                async for origin in self.context.source.service.containers():
+            if Operation.CONTAINERS in self.source.service.capabilities:
+                async for origin in self.source.service.containers():
                     self._listed[origin.kind, origin.id] = origin
             for origin in self._listed.values():
                 if (place := self._made_of(origin)) is not None:
@@ -200,7 +204,7 @@ class ContainerRenames:
         await self._above(wanted)
         row = self.known.rows[row.key]
         if self.containers.path_of(row.place, row.target):  # otherwise it is gone, and a new one is made
-            await follow(_StandingContainer(self, row, origin, wanted), self.context.state.run.id)
+            await follow(_StandingContainer(self, row, origin, wanted), self.run.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ class _StandingContainer:
     @property
     def renaming(self) -> PathRenaming:
         accepted = self.names.containers.accepted
-        purpose = NamePurpose.REPAIR if self.names.context.task.repairs else NamePurpose.RUN
+        purpose = NamePurpose.REPAIR if self.names.task.repairs else NamePurpose.RUN
         return PathRenaming(accepted(self.row.wanted), accepted(self.wanted.path), purpose)
 
     @property
@@ -228,13 +232,13 @@ class _StandingContainer:
 
     @property
     def rule(self) -> ConflictPolicy:
-        return self.names.context.task.policy.conflicts.of(f"{PLACEMENTS}{self.row.place}")
+        return self.names.task.policy.conflicts.of(f"{PLACEMENTS}{self.row.place}")
 
     def path(self) -> Path:
         return self.names.containers.path_of(self.row.place, self.row.target)
 
     async def facts(self) -> NameFacts:
-        row, able = self.row, self.names.context.target.service.capabilities
+        row, able = self.row, self.names.target.service.capabilities
         there = self.names.containers.standing(row.place, self.wanted.path)
         if there == row.target or self.wanted.path == row.wanted:  # only others gave it another name
             return NameFacts()
@@ -253,7 +257,7 @@ class _StandingContainer:
                     await self._take(Placement(kind, old, identity), new, self.wanted.path[:depth], None)
 
     def is_able(self, step: Level) -> bool:
-        return not step.moved or self.row.place in self.names.context.target.service.capabilities.moves
+        return not step.moved or self.row.place in self.names.target.service.capabilities.moves
 
     async def rename(self, step: Level) -> None:
         kind, now, containers = self.row.place, self.path(), self.names.containers
@@ -276,7 +280,7 @@ class _StandingContainer:
         await self.names.remember(self.origin, replace(self.wanted, id=self.row.target), run)
 
     async def keep(self, kept: RenameObstacle) -> None:
-        able, kind = self.names.context.target.service.capabilities, self.row.place
+        able, kind = self.names.target.service.capabilities, self.row.place
         detail = kept.error.message if kept.error is not None else ""
         if kept.why in _UNABLE:
             detail = able.features[_UNABLE[kept.why]].why

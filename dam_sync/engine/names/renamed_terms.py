@@ -9,11 +9,13 @@ from functools import partial
 from dam_sync.engine.compare.name_paths import Key, Level, Path, PathRenaming, Trees, alike, given_by_runs
 from dam_sync.engine.compare.name_verdict import NameAction, NameFacts, NamePurpose, NotRenamed
 from dam_sync.engine.context.counterparts import Counterparts
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.names.rename import RenameObstacle, follow
 from dam_sync.engine.names.source_terms import SourceTerms
 from dam_sync.engine.names.terms import TargetTerms
-from dam_sync.mapping.crosswalk import TermKey
+from dam_sync.mapping.crosswalk import Crosswalk, TermKey
 from dam_sync.mapping.vocabulary import MetTerm, TermIndex, fold, normal, path_text
 from dam_sync.model import journal_names
 from dam_sync.model.asset import digest_of, with_new_top
@@ -38,7 +40,11 @@ class TermRenames:
     """Those of one run. A term is known by the rule that met it, by its id at the source, and by the id at the target
     of what stands for it. Looked at when a term would have to be created."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    crosswalk: Crosswalk
+    state: RunState
+    task: RunTask
     terms: TargetTerms
     origins: SourceTerms
     known: Counterparts
@@ -87,10 +93,10 @@ class TermRenames:
 
     async def _levels(self, vocabulary: str, term: Term) -> tuple[MetTerm, ...]:
         """A level above a term of a tree, as the term of the source that it is; only earlier runs know of its names."""
-        rule = self.context.mapping.crosswalk.vocabularies.get(vocabulary)
+        rule = self.crosswalk.vocabularies.get(vocabulary)
         if rule is None or not rule.by_path or not self._earlier:
             return ()
-        if Operation.TERMS in self.context.source.service.capabilities:
+        if Operation.TERMS in self.source.service.capabilities:
             await self.origins.read()
         own = self.origins.at(rule.source, term.path)
         return (MetTerm(rule, own.id, term.path),) if own is not None else ()
@@ -98,7 +104,7 @@ class TermRenames:
     def call(self, vocabulary: str, index: TermIndex) -> None:
         """Let the terms of a tree that others renamed at the target be found by the paths of the source, so that what
         is below them is made there. A repair gives them their names."""
-        rule = None if self.context.task.repairs else self.context.mapping.crosswalk.vocabularies.get(vocabulary)
+        rule = None if self.task.repairs else self.crosswalk.vocabularies.get(vocabulary)
         for row in self.known.rows.values() if rule is not None and rule.by_path else ():
             now = index.by_id(row.target) if (row.part, row.place) == (TERM, vocabulary) else None
             if now is not None and len(now.path) == len(row.origin) and not alike(row.origin, now.path):
@@ -114,7 +120,7 @@ class TermRenames:
     async def _keep(self, vocabulary: str, index: TermIndex, met: MetTerm, target: Term, run: int = 0) -> None:
         """Remember what stands for a term. run: the one that gave it its name, 0 if none did."""
         row = self.known.of(TERM, met.rule.name, met.source)
-        new = _row_of(_with_levels(met, row), target, self.context, run)
+        new = _row_of(_with_levels(met, row), target, self.crosswalk, run)
         if row is None:
             await self.known.keep(new)
             return
@@ -137,9 +143,7 @@ class TermRenames:
         """Whether this run gave a term its name, perhaps in a process that was killed. If it did not, others renamed or
         removed what stood for the term, and their change of the assets is not ours."""
         entries = journal_names.renamed_term_names(vocabulary, row.name, name[-1])
-        return await self.terms.begun(entries) or await self.context.state.store.has_written(
-            self.context.state.run.id, *entries
-        )
+        return await self.terms.begun(entries) or await self.state.store.has_written(self.state.run.id, *entries)
 
     def _note_taken(self, index: TermIndex, row: Counterpart, met: MetTerm) -> None:
         """What stood for a term of the source is left for another that had its new name."""
@@ -164,17 +168,17 @@ class TermRenames:
         if row is None or now is None:
             return None
         one = _StandingTerm(self, needed, row, now, _path_of(now))
-        if row.run == self.context.state.run.id or (alike(row.origin, met.path) and not self.context.task.repairs):
+        if row.run == self.state.run.id or (alike(row.origin, met.path) and not self.task.repairs):
             return now  # read before this run renamed it, or others did
         if alike(row.origin, met.path):
             return now if (await one.facts()).obstacle() is not None else await self._follow(one)
-        return await self._follow(one) if row.mapping == _digest(met, self.context) else None
+        return await self._follow(one) if row.mapping == _digest(met, self.crosswalk) else None
 
     async def _follow(self, one: _StandingTerm) -> Term | None:
         """It, by its new name where it gets that; None if it does not stand for the other any more."""
         if one.path()[:-1] != one.renaming.wanted[:-1]:
             await self.origins.read()
-        return one.standing if await follow(one, self.context.state.run.id) else None
+        return one.standing if await follow(one, self.state.run.id) else None
 
     async def remember(self, needed: _Needed, target: Term, run: int) -> None:
         """What stands for a term of the source."""
@@ -194,7 +198,7 @@ class TermRenames:
         """It keeps its name, permanently or until somebody decides."""
         detail = kept.error.message if kept.error is not None else ""
         if kept.why is NotRenamed.FIXED:
-            detail = self.context.target.service.capabilities.features[Feature.RENAMED_TERMS].why
+            detail = self.target.service.capabilities.features[Feature.RENAMED_TERMS].why
         self._leave(row, needed.term, kept.why, detail)
         if kept.action is NameAction.OPEN:
             self.undecided.add((row.scope, row.source))
@@ -214,7 +218,7 @@ class _StandingTerm:
     def renaming(self) -> PathRenaming:
         """Its whole path in a tree whose levels the source has; otherwise its name alone, below what is above it."""
         met, row, above = self.needed.met, self.row, self.at[:-1]
-        purpose = NamePurpose.REPAIR if self.names.context.task.repairs else NamePurpose.RUN
+        purpose = NamePurpose.REPAIR if self.names.task.repairs else NamePurpose.RUN
         if met.rule.by_path and len(met.path) > 1:
             return PathRenaming(row.wanted, met.path, purpose)
         return PathRenaming((*above, row.wanted[-1]), (*above, met.path[-1]), purpose)
@@ -226,13 +230,13 @@ class _StandingTerm:
 
     @property
     def rule(self) -> ConflictPolicy:
-        return self.names.context.task.policy.conflicts.default
+        return self.names.task.policy.conflicts.default
 
     def path(self) -> Path:
         return self.at
 
     async def facts(self) -> NameFacts:
-        row, able = self.row, self.names.context.target.service.capabilities
+        row, able = self.row, self.names.target.service.capabilities
         named = fold(row.wanted[-1]) != fold(row.origin[-1])
         fixed = Operation.RENAME_TERM not in able
         return NameFacts(named=named, shared=await self.names.known.is_shared(row), fixed=fixed)
@@ -268,12 +272,12 @@ class _StandingTerm:
             self.standing = replace(self.standing, label=name[-1])
 
 
-def _row_of(met: MetTerm, target: Term, context: RunContext, run: int) -> Counterpart:
+def _row_of(met: MetTerm, target: Term, crosswalk: Crosswalk, run: int) -> Counterpart:
     """What stands for a term that no run met before."""
     name = _path_of(target)
     levels = met.rule.by_path and len(met.path) == len(name)
     given = (*met.path[:-1], name[-1]) if levels else name  # above it others may have given names
-    rule, digest = met.rule, _digest(met, context)
+    rule, digest = met.rule, _digest(met, crosswalk)
     return Counterpart(TERM, rule.name, met.source, met.path, rule.target, target.id, given, name, (), digest, run)
 
 
@@ -301,7 +305,7 @@ def key_at(index: TermIndex, path: Path) -> Key:
     return (found.id or found.path or (found.label,)) if found is not None else ""
 
 
-def _digest(met: MetTerm, context: RunContext) -> str:
+def _digest(met: MetTerm, crosswalk: Crosswalk) -> str:
     """Changes with what a rule makes of a term."""
     rule = met.rule
     return digest_of(
@@ -310,6 +314,6 @@ def _digest(met: MetTerm, context: RunContext) -> str:
             rule.source,
             list(rule.ways.order),
             rule.by_path,
-            list(context.mapping.crosswalk.languages.locales),
+            list(crosswalk.languages.locales),
         ]
     )

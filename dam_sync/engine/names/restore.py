@@ -11,7 +11,7 @@ from functools import partial
 from dam_sync.engine.compare.name_paths import Level, Path, PathRenaming, Trees
 from dam_sync.engine.compare.name_verdict import NameFacts, NamePurpose, NameVerdict, NotRenamed
 from dam_sync.engine.context.counterparts import RestoredName
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.names.containers import TargetContainers
 from dam_sync.engine.names.recalled_terms import forget_terms
 from dam_sync.engine.names.registry import RenameEntry, TargetChanged
@@ -30,6 +30,7 @@ from dam_sync.model.ledger import LedgerRow
 from dam_sync.model.values import Json, Term, term_from_json
 from dam_sync.model.write_record import WriteRecord
 from dam_sync.model.written import UNRECORDED, Obstacle
+from dam_sync.store.store import SqlStore
 from dam_sync.store.undo import Undone
 from dam_sync.store.undo_list import UndoList
 
@@ -50,23 +51,24 @@ REASONS: Mapping[NotRenamed, str] = {
 class NameRestorer:
     """Undoes renames of one rollback, the last one first. The lists of the target are read once."""
 
-    context: RunContext
+    target: Target
+    store: SqlStore
     listed: UndoList
     terms: TargetTerms = field(init=False)
     containers: TargetContainers = field(init=False)
 
     def __post_init__(self) -> None:
-        context, journal = self.context, self.context.state.store.run_journal(f"undo:{self.listed.run}")
+        journal = self.store.run_journal(f"undo:{self.listed.run}")
         sides = [(row, _sides(row)) for row in self.listed.renames() if journal_names.kind_of(row.operation) == TERM]
         names = tuple(dict.fromkeys(_vocabulary(row, side) for row, side in sides if side is not None))
-        self.terms = TargetTerms(context.target.service, journal, names, shared=context.target.shared)
-        naming = context.target.schema.naming
-        self.containers = TargetContainers(context.target.service, journal, naming, shared=context.target.shared)
+        self.terms = TargetTerms(self.target.service, journal, names, shared=self.target.shared)
+        naming = self.target.schema.naming
+        self.containers = TargetContainers(self.target.service, journal, naming, shared=self.target.shared)
 
     def prevented(self, row: LedgerRow) -> Obstacle | None:
         """Why the rename stays, as far as the capabilities of the target say."""
         kind = journal_names.kind_of(row.operation)
-        able = NEEDS[kind] in self.context.target.service.capabilities
+        able = NEEDS[kind] in self.target.service.capabilities
         return None if able and _sides(row) is not None else Obstacle(WHAT[kind], UNABLE)
 
     async def undo(self, row: LedgerRow) -> bool:
@@ -101,10 +103,10 @@ class NameRestorer:
             if kept is not None:
                 return _reason(kept), False
             back = one.restored()
-            rows = self.context.target.counterparts.restored(back)
-            await forget_terms(self.context, back)
+            rows = self.target.counterparts.restored(back)
+            await forget_terms(self.store, back)
             seqs = (row.seq,) if row.seq < UNRECORDED else ()
-            await self.context.state.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
+            await self.store.undone(self.listed.run, Undone("", row.target, seqs, names=rows))
             return "", row.seq < UNRECORDED or one.path() != before
 
     async def _named(self, row: LedgerRow) -> _Former | None:
@@ -185,7 +187,7 @@ class _FormerTerm(_Former):
         return self.trees.at(step.new) not in ("", self.now.id or self.path())
 
     async def is_used(self) -> bool:
-        return await self.names.context.target.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
+        return await self.names.target.shared.is_used_elsewhere(TERM_PART, self.vocabulary, self.now.id)
 
     async def complete(self) -> None:
         """A killed process may have made a part of the rename only: it is repeated."""
@@ -239,7 +241,7 @@ class _FormerContainer(_Former):
         return self.trees.at(step.new) not in ("", self.row.target)
 
     async def is_used(self) -> bool:
-        return await self.names.context.target.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
+        return await self.names.target.shared.is_used_elsewhere(CONTAINER_PART, self.kind, self.row.target)
 
     async def complete(self) -> None:
         """What a killed process did is known by its path: the containers were read since."""

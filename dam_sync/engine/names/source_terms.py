@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.service import Service
@@ -28,16 +29,16 @@ class SourceTerms:
     _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @classmethod
-    def of(cls, context: RunContext) -> SourceTerms:
+    def of(cls, source: Source, crosswalk: Crosswalk) -> SourceTerms:
         """The source terms that a run needs."""
-        crosswalk, fields = context.mapping.crosswalk, context.source.schema.fields
+        fields = source.schema.fields
         from_ = {rule.source for rule in crosswalk.vocabularies.values() if rule.whole}
         known = {
             key: one.vocabulary for key, one in fields.items() if one.vocabulary and key in crosswalk.coverage.needed
         }
         trees = {rule.source for rule in crosswalk.vocabularies.values() if rule.by_path}
         return cls(
-            context.source.service,
+            source.service,
             {key: name for key, name in known.items() if from_ & {"", name}},
             frozenset(key for key, name in known.items() if trees & {"", name}),
         )

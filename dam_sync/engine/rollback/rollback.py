@@ -70,7 +70,7 @@ class Rollback:
         for members in self.listed.members(self._members_at_once):
             moved, _ = await self._movable(members)
             self.counts[PLACED] += len(moved)
-        names = NameRestorer(self.context, self.listed)
+        names = NameRestorer(self.context.target, self.context.state.store, self.listed)
         for row in self.listed.renames():
             found = names.prevented(row)
             self.counts[RENAMED] += found is None
@@ -117,7 +117,7 @@ class Rollback:
             await self._relation(row)
         for members in self.listed.members(self._members_at_once):
             await self._members(members)
-        names = NameRestorer(self.context, self.listed)
+        names = NameRestorer(self.context.target, self.context.state.store, self.listed)
         for row in self.listed.renames():
             self.counts[RENAMED] += await names.undo(row)
             self._refuse_stopped()
@@ -134,7 +134,7 @@ class Rollback:
         for row in self.listed.relations():
             if await journal.is_begun(_undoing(row)):
                 await self._relation(row)
-        await NameRestorer(self.context, self.listed).complete_begun()
+        await NameRestorer(self.context.target, self.context.state.store, self.listed).complete_begun()
         await journal.discard("*")
 
     @property

@@ -93,7 +93,7 @@ async def _phases(context: RunContext) -> None:
         await window_of(context)
         await watch_probation(context.target, context.state.store, context.phases, run=context.state.run.id)
     context.task.rotation = await rotation_of(context)
-    terms = await terms_of(context)
+    terms = await terms_of(context.target, context.mapping.crosswalk, context.state, context.task.options)
     terms.recovers = containers.recovers = True
     await retry_exposed(context.source, context.target, context.mapping.crosswalk, context.state.store, context.task)
     await retry_parked(context)
@@ -118,7 +118,7 @@ async def _phases(context: RunContext) -> None:
         context.stopping.token.stop(passed.reason, passed.kind)
     context.stopping.refuse_stopped()
     await context.phases.enter("writing memberships and relations")
-    await keep_terms(context, terms)
+    await keep_terms(context.mapping.crosswalk, context.state.store, context.task, terms)
     await write_memberships(context)
     await write_relations(context)
     await remove_deleted(context, worker)

@@ -87,16 +87,33 @@ class Worker:
         context, known = self.context, self.context.target.counterparts
         self.missing, self.origins = (
             MissingMonitor(context.source, context.target, context.state, context.stopping, context.accepted),
-            SourceTerms.of(context),
+            SourceTerms.of(context.source, context.mapping.crosswalk),
         )
         self.doubles = CreateGuard(
             context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
         )
         self.way_back = WayBack.of(context.target.service, context.target.account)
         self.writer = context.workers or OwnWriter(context)
-        self.renamed_terms = TermRenames(context, self.terms, self.origins, known)
+        self.renamed_terms = TermRenames(
+            context.source,
+            context.target,
+            context.mapping.crosswalk,
+            context.state,
+            context.task,
+            self.terms,
+            self.origins,
+            known,
+        )
         self.terms.met_before = self.renamed_terms.call
-        self.renamed_containers = ContainerRenames(context, self.containers, known)
+        self.renamed_containers = ContainerRenames(
+            context.source,
+            context.target,
+            context.mapping.crosswalk,
+            context.state.run,
+            context.task,
+            self.containers,
+            known,
+        )
 
     # -- reading: any number at once ------------------------------------------------------------------------------
 

@@ -114,7 +114,10 @@ class Verifier:
     def __post_init__(self) -> None:
         self.verdict = Verdict(self.level, self.context.task.policy.extras, sink=self.sink)
         self.scope, self.files = scope_of(self.context.mapping.crosswalk), FileCheck(self.context, self.level)
-        self.origins, self.doubles = SourceTerms.of(self.context), DoubledAssets(self.context)
+        self.origins, self.doubles = (
+            SourceTerms.of(self.context.source, self.context.mapping.crosswalk),
+            DoubledAssets(self.context),
+        )
         self.gate = asyncio.Semaphore(max(2, min(self.context.source.readers, self.context.writers)))
 
     async def run(self) -> Verdict:

@@ -34,6 +34,14 @@ def test_a_container_is_followed_of_which_the_mapping_makes_exactly_one(
     """Else the name is not its own."""
     context: Any = run_double(crosswalk=SimpleNamespace(placed=lambda _: made))
     target: Any = SimpleNamespace()
-    renames = ContainerRenames(context, TargetContainers(target, MemoryJournal()), Counterparts())
+    renames = ContainerRenames(
+        context.source,
+        context.target,
+        context.mapping.crosswalk,
+        context.state.run,
+        context.task,
+        TargetContainers(target, MemoryJournal()),
+        Counterparts(),
+    )
     asset = Asset(AssetId("1"), Revision("r"), placements=frozenset({origin}))
     assert list(renames._origins(asset, [PRESS, NEWS])) == followed

@@ -101,7 +101,7 @@ class Rollback:
             counterparts=await Counterparts.load(self.store, dry=True),
         )
         listed: Any = SimpleNamespace(run=2, renames=lambda: [self.row], add_obstacles=self._keep)
-        restorer = NameRestorer(context, listed)
+        restorer = NameRestorer(context.target, context.state.store, listed)
         assert await restorer.undo(self.row) is (self.reasons == [])
         return await self.store.counterparts()
 

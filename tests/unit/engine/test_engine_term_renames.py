@@ -96,7 +96,16 @@ class Life:
         service: Any = self.target
         target = TargetTerms(service, self.store.run_journal(TERMS), (TOPICS,))
         source: Any = self.source
-        renames = TermRenames(context, target, SourceTerms(source, {"subject": TOPICS}), known)
+        renames = TermRenames(
+            context.source,
+            context.target,
+            context.mapping.crosswalk,
+            context.state,
+            context.task,
+            target,
+            SourceTerms(source, {"subject": TOPICS}),
+            known,
+        )
         target.met_before = renames.call
         told = []
         for term in terms:
