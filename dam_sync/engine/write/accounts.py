@@ -73,15 +73,15 @@ def refuse_imbalance(asset: str, found: Imbalance) -> None:
 
 def _parts(context: RunContext, asset: Asset) -> Iterator[tuple[str, int, int, str]]:
     """Path, number, number that the target gets, and why not the others."""
-    target = context.target.service.capabilities
-    kept = len(kept_versions(asset, target, context.task.policy))
-    why = LossRule.NOT_HELD if Operation.REPLACE not in target else f"policy versions: {context.task.policy.versions}"
-    attached = len(asset.attachments) if Operation.ATTACH in target else 0
+    able = context.target.service.capabilities
+    kept = len(kept_versions(asset, able, context.task.policy))
+    why = LossRule.NOT_HELD if Operation.REPLACE not in able else f"policy versions: {context.task.policy.versions}"
+    attached = len(asset.attachments) if Operation.ATTACH in able else 0
     kinds = context.target.schema.relation_kinds
     related = [each for each in asset.relations if kinds is None or each.kind in kinds]
     yield "versions", len(asset.versions), kept, why
     yield "attachments", len(asset.attachments), attached, LossRule.NOT_HELD
-    yield "relations", len(asset.relations), len(related) if Operation.RELATE in target else 0, LossRule.NOT_HELD
+    yield "relations", len(asset.relations), len(related) if Operation.RELATE in able else 0, LossRule.NOT_HELD
 
 
 def _turn(account: Account, path: str, outcome: str, rule: str) -> None:
