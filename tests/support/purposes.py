@@ -186,22 +186,42 @@ class Purposes:
         if not may_overwrite(patch, state.fresh, schema):
             return Settlement(patch)
         actual = self.context.target.counterparts.as_known(state.seen, schema, self.wanted)
-        three = three_way_of(self.context, self.wanted, patch, self.drafts, actual, self.files)
+        three = three_way_of(self.context.target, self.wanted, patch, self.drafts, actual, self.files)
         attempt = Attempt(cast(Any, MemoryJournal()), state.begun)
-        return result_of(Settler(self.context).settlement(three, self.source, attempt))
+        return result_of(
+            Settler(
+                self.context.source, self.context.target, self.context.state.store, self.context.task.policy
+            ).settlement(three, self.source, attempt)
+        )
 
     def resumed_create(self) -> Settlement:
         """What is left to write of an asset that interrupted attempts created, the last of which others changed."""
         journal = _Journal()
         result_of(note_fact(journal, journal_names.CREATE, "X"))
         meant = [{**self.drafts[0], FILES: [file_facts(FILE)], ATTACHED: []}, *self.meant]
-        create = ResumedCreate(self.context, self._facts(journal, None, meant, begun=True), journal, entered=True)
+        create = ResumedCreate(
+            self.context.source,
+            self.context.target,
+            self.context.state.store,
+            self.context.task.policy,
+            self._facts(journal, None, meant, begun=True),
+            journal,
+            entered=True,
+        )
         return result_of(create.remainder()).settlement
 
     def repair(self) -> Remainder:
         """What a repair writes."""
         facts = self._facts(MemoryJournal(), self.link, self.meant, begun=self.state.begun)
-        return result_of(Repairer(self.context).remainder(facts))
+        return result_of(
+            Repairer(
+                self.context.source,
+                self.context.target,
+                self.context.mapping.crosswalk,
+                self.context.state.store,
+                self.context.task.policy,
+            ).remainder(facts)
+        )
 
     def _facts(self, journal: MemoryJournal, link: LinkRow | None, meant: Sequence[Json], *, begun: bool) -> AssetFacts:
         """Of the asset before it is written."""

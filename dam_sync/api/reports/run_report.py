@@ -110,7 +110,7 @@ async def report_of(kind: str, opened: ConnectedJob, context: RunContext, done: 
     report.omissions = work.omissions(context.mapping.samples.left_out, labels)
     lines = work.loss_lines(_optional(opened, context))
     report.exposure = await report_exposure(context.source, context.state, lines)
-    report.conflicts = await report_conflicts(context, written.conflicts)
+    report.conflicts = await report_conflicts(context.state, written.conflicts)
     report.losses = [line for line in lines if _is_loss(line)]
     for line in lines:
         if line["path"] == TERMS:

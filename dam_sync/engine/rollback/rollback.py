@@ -124,7 +124,9 @@ class Rollback:
         self.counts = +self.counts
         self._others()
         await context.state.store.keep_open_writes(self.listed.run, self.listed.open_writes())
-        await abort_orphaned_uploads(context)
+        await abort_orphaned_uploads(
+            context.target, context.state.store, context.task.options, context.tallies, context.workers
+        )
 
     async def complete_begun(self) -> None:
         """Undo the relations and give back the names that an attempt of this rollback, which is given up, began to, or

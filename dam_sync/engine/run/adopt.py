@@ -131,7 +131,14 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     containers = TargetContainers(
         context.target.service, context.state.store.run_journal(CONTAINERS), context.target.schema.naming
     )
-    worker = MatchingWorker(context, terms, containers, KeepFilenames(context), candidates=candidates, ways=ways)
+    worker = MatchingWorker(
+        context,
+        terms,
+        containers,
+        KeepFilenames(context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted),
+        candidates=candidates,
+        ways=ways,
+    )
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()
     await _record_relations(context, candidates)

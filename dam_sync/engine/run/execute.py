@@ -102,7 +102,9 @@ async def _phases(context: RunContext) -> None:
     await context.phases.enter("reading the target")
     if context.task.planned is not None:
         terms.allowed = containers.allowed = context.task.planned.require_shared
-    names = FilenameAllocator(context)
+    names = FilenameAllocator(
+        context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
+    )
     await names.load()
     await refuse_lost_state(
         context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
@@ -123,7 +125,9 @@ async def _phases(context: RunContext) -> None:
     await write_relations(context)
     await remove_deleted(context, worker)
     await context.phases.enter("closing")
-    await abort_orphaned_uploads(context)
+    await abort_orphaned_uploads(
+        context.target, context.state.store, context.task.options, context.tallies, context.workers
+    )
 
 
 async def _moved(

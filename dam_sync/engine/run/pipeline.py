@@ -217,7 +217,13 @@ class Pipeline:
             return outcome
         if outcome.action != "parked":
             return replace(outcome, named=name_of(asset))
-        return with_parked_account(self.context, replace(outcome, named=labels_of(asset)), asset)
+        return with_parked_account(
+            self.context.target,
+            self.context.mapping.crosswalk,
+            self.context.task.policy,
+            replace(outcome, named=labels_of(asset)),
+            asset,
+        )
 
     async def _after_failure(self, failed: Failed, *, writing: bool = False) -> Concluded | None:
         """The asset as parked, or None if its work item was put back. Raises the error if it stops the run."""

@@ -326,7 +326,7 @@ class Worker:
         stuck += await self.renamed_containers.merged(asset, draft.placements)
         related = self.context.mapping.crosswalk.related(asset)
         taken = (Loss("filename", LossRule.NAME_TAKEN, wanted),) if wanted != draft.filename else ()
-        bare = bare_names(asset, draft, self.context)
+        bare = bare_names(asset, draft, self.context.target)
         draft = replace(draft, placements=draft.placements | held)
         listed = listed_terms(self.context.target, asset, draft, drafted.new_terms)
         losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)

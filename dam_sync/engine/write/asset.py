@@ -87,13 +87,20 @@ class TargetWriter:
         patch = Patch(closed=True)
         await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
         values = ValuesCall(journal_names.HIDE, changes_of_patch(patch, link.draft, self.context.task.policy.ledger))
-        await ChangeWriter(self.context, AssetId(link.target), journal).write(AssetChange(patch=patch), values)
+        await ChangeWriter(self.context.target, self.context.state.store, AssetId(link.target), journal).write(
+            AssetChange(patch=patch), values
+        )
         return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
     # -- what the calls need ------------------------------------------------------------------------------------------
 
     def _writer(self, facts: AssetFacts) -> ChangeWriter:
-        return ChangeWriter(self.context, AssetId(facts.link.target if facts.link else ""), facts.journal)
+        return ChangeWriter(
+            self.context.target,
+            self.context.state.store,
+            AssetId(facts.link.target if facts.link else ""),
+            facts.journal,
+        )
 
     async def _values(self, facts: AssetFacts, decision: PreparedWrite, number: int) -> ValuesCall:
         """The update. number: of this draft among those of the asset. That of a repair is one of its run, because the
@@ -157,7 +164,7 @@ class TargetWriter:
         return Outcome(
             action=action,
             losses=[{"path": loss.path, "rule": loss.rule, "detail": loss.detail} for loss in lost],
-            account=account_of(self.context, asset, drafted, lost, link.kept),
+            account=account_of(self.context.target, self.context.task.policy, asset, drafted, lost, link.kept),
             link=replace(link, source_revision=asset.revision, source_fingerprint=fingerprint(asset)),
             placements=tuple(row for row in rows if capabilities.membership(row[0].kind) is MembershipWrite.IN_BULK),
             relations=(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dam_sync.engine.compare.file_keys import sent_file, version_key
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.decide.change import AssetChange, Sent, Step
 from dam_sync.engine.decide.patches import changes_of_draft
 from dam_sync.engine.guards.probation import refuse_removed
@@ -26,6 +26,7 @@ from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.store import SqlStore
 from dam_sync.transfer.linked import LinkedContent
 
 T = TypeVar("T")
@@ -67,7 +68,8 @@ OF_RUN, OF_ROLLBACK = (
 class ChangeWriter:
     """Writes to one asset of the target. known: its id; empty for one that is created."""
 
-    context: RunContext
+    target: Target
+    store: SqlStore
     known: AssetId
     journal: Journal
     names: CallNames = OF_RUN
@@ -96,8 +98,8 @@ class ChangeWriter:
 
     async def _refuse_removed(self, made: AssetId, asset: Asset) -> None:
         await refuse_removed(
-            self.context.target,
-            self.context.state.store,
+            self.target,
+            self.store,
             asset.id,
             made,
             version_key(asset.file) if asset.file is not None else "",
@@ -148,7 +150,9 @@ class _Calls:
             if new.file is None:
                 return await self._target.create(new.draft, None, scoped)
             link = None if self.change.versions else await context.pulls.link(new.file)
-            async with FileWriter(context).contents(new.file, new.draft, files.asset.file, link) as content:
+            async with FileWriter(context.source, context.target).contents(
+                new.file, new.draft, files.asset.file, link
+            ) as content:
                 made = await self._target.create(new.draft, content, scoped)
                 self.sent.current = as_uploaded(content)
             if isinstance(content, LinkedContent):
@@ -193,12 +197,12 @@ class _Calls:
             await self._journal.run(values.name, call, idempotent=True)
 
     async def _add_versions(self) -> None:
-        writer = FileWriter(self.writer.context)
+        writer = FileWriter(self.writer.context.source, self.writer.context.target)
         versions, files = self.change.versions, _given(self.files)
         self.sent.current = await writer.add_versions(self._known, versions, files, self._journal)
 
     async def _attach(self) -> None:
-        writer = FileWriter(self.writer.context)
+        writer = FileWriter(self.writer.context.source, self.writer.context.target)
         attachments, files = self.change.attachments, _given(self.files)
         self.sent.attached = await writer.attach(self._known, attachments, files, self._journal)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_state import RunState
 from dam_sync.engine.decide.conflicts import (
     SAME_TIME,
     SECOND,
@@ -31,9 +32,11 @@ from dam_sync.model.conflict import (
     Take,
 )
 from dam_sync.model.journal import note_fact
+from dam_sync.model.policy import Policy
 from dam_sync.model.ports import Journal
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
+from dam_sync.store.store import SqlStore
 
 
 def _losses_of(known: Sequence[Json]) -> tuple[Loss, ...]:
@@ -71,7 +74,10 @@ class Attempt:
 class Settler:
     """Settles the conflicts of assets of one context; writes nothing to the target."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    store: SqlStore
+    policy: Policy
 
     async def settlement(self, three: ThreeWay, asset: Asset, attempt: Attempt) -> Settlement:
         """What to write of an update whose asset may have been changed at the target. The decision is recorded before
@@ -79,9 +85,9 @@ class Settler:
         known = await recorded_conflicts(attempt.journal) if attempt.begun else []
         conflicts, settled = three.conflicts(), list[SettledConflict]()
         if conflicts:
-            rows = await self.context.state.store.conflicts_of([asset.id])
+            rows = await self.store.conflicts_of([asset.id])
             decided = {(row.path, row.state): row.decision for row in rows if row.decision}
-            settled = settle(conflicts, self.context.task.policy.conflicts, self._newer(asset, three.actual), decided)
+            settled = settle(conflicts, self.policy.conflicts, self._newer(asset, three.actual), decided)
         recorded = next((entry for entry in reversed(known) if _is_about(entry, conflicts)), None)
         if recorded is not None:
             settled = [_as_recorded(one, recorded) for one in settled]
@@ -96,30 +102,27 @@ class Settler:
             for one in made.settled
         }
         sides = {one.conflict.path: [one.conflict.target, one.conflict.source] for one in made.settled}
-        changes = sides if self.context.task.policy.ledger == "values" else dict.fromkeys(sides)
+        changes = sides if self.policy.ledger == "values" else dict.fromkeys(sides)
         with recording(WriteRecord(three.files.link.target, changes)):
             await note_fact(journal, journal_names.conflict(number), taken)
 
     def _newer(self, asset: Asset, actual: Asset) -> Newer:
         """By the modification dates of both assets, each on the clock of its service."""
-        context = self.context
         ours, theirs = asset.changed_at, actual.changed_at
         if ours is None or theirs is None:
             return Newer(Take.NONE, UNDATED.format("the source" if ours is None else "the target"))
-        later = (ours - context.source.account.clock_skew) - (theirs - context.target.account.clock_skew)
-        precision = max(context.source.service.limits.precision, context.target.service.limits.precision, SECOND)
+        later = (ours - self.source.account.clock_skew) - (theirs - self.target.account.clock_skew)
+        precision = max(self.source.service.limits.precision, self.target.service.limits.precision, SECOND)
         if abs(later) <= precision:
             return Newer(Take.NONE, SAME_TIME)
         return Newer(Take.SOURCE if later > ZERO else Take.TARGET)
 
 
-async def report_conflicts(
-    context: RunContext, settled: Mapping[ConflictResult, Sequence[str]]
-) -> list[dict[str, Json]]:
+async def report_conflicts(state: RunState, settled: Mapping[ConflictResult, Sequence[str]]) -> list[dict[str, Json]]:
     """For the report: by value, result and policy, the conflicts that this run `settled`, and those of assets that are
     parked."""
     found = [(one, len(set(assets)), sorted(set(assets))[:EXAMPLES]) for one, assets in sorted(settled.items())]
-    for rule, parked, assets, examples in await context.state.store.losses_of(CONFLICT, context.state.run.id, EXAMPLES):
+    for rule, parked, assets, examples in await state.store.losses_of(CONFLICT, state.run.id, EXAMPLES):
         if parked:
             found.append((ConflictResult.read(rule), assets, examples))
     return [
@@ -129,15 +132,15 @@ async def report_conflicts(
 
 
 def three_way_of(
-    context: RunContext, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
+    target: Target, draft: Draft, patch: Patch, before: Sequence[Json], actual: Asset, files: Files
 ) -> ThreeWay:
     """The comparison of one asset."""
-    shown = as_not_hidden(before, actual, context.target.schema)
+    shown = as_not_hidden(before, actual, target.schema)
     return ThreeWay(
         before=before,
         draft=draft,
         patch=patch,
-        actual=with_everybody(context.target, shown, *map(draft_from_json, before), draft),
+        actual=with_everybody(target, shown, *map(draft_from_json, before), draft),
         files=files,
-        facts=facts_of(context.target),
+        facts=facts_of(target),
     )

@@ -36,7 +36,17 @@ class Decider:
     async def of(self, facts: AssetFacts) -> AssetDecision:
         """What happens to this asset. How conflicts are settled is recorded in its journal. Raises the errors of the
         target, and NotFound for an asset that is gone or in the trash there; safe to repeat."""
-        repair = await Repairer(self.context).remainder(facts) if facts.repairs else None
+        repair = (
+            await Repairer(
+                self.context.source,
+                self.context.target,
+                self.context.mapping.crosswalk,
+                self.context.state.store,
+                self.context.task.policy,
+            ).remainder(facts)
+            if facts.repairs
+            else None
+        )
         if repair is not None and repair.settlement.open:
             return _parked(facts, repair)
         decided = self._decided(facts, repair)
@@ -100,15 +110,23 @@ class Decider:
         files = Files(
             link, facts.asset.file, bool(change.versions), expected_files(link, facts.intents, facts.asset.versions)
         )
-        compared = three_way_of(context, draft, change.patch, [link.draft, *facts.intents], seen, files)
-        return await Settler(context).settlement(compared, facts.asset, Attempt(facts.journal, facts.work.begun))
+        compared = three_way_of(context.target, draft, change.patch, [link.draft, *facts.intents], seen, files)
+        return await Settler(context.source, context.target, context.state.store, context.task.policy).settlement(
+            compared, facts.asset, Attempt(facts.journal, facts.work.begun)
+        )
 
     async def _drift(self, facts: AssetFacts, read: Asset | None = None) -> tuple[Loss, ...]:
         """What others changed at the target, if the rotation compares the asset. read: the asset there, if it was read
         already."""
         if facts.link is None or not facts.due:
             return ()
-        found = await Repairer(self.context).remainder(facts, read)
+        found = await Repairer(
+            self.context.source,
+            self.context.target,
+            self.context.mapping.crosswalk,
+            self.context.state.store,
+            self.context.task.policy,
+        ).remainder(facts, read)
         return (*(Loss(path, LossRule.CHANGED_AT_TARGET) for path in found.paths), *found.losses)
 
 

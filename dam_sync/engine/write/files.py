@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from dam_sync.engine.compare.file_keys import version_key
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileLink, FileRef, Placement
 from dam_sync.model.capabilities import Feature, MembershipWrite
@@ -47,13 +47,14 @@ class SourceFiles:
 class FileWriter:
     """Writes files of one context."""
 
-    context: RunContext
+    source: Source
+    target: Target
 
     async def add_versions(
         self, made: AssetId, versions: tuple[FileRef, ...], files: SourceFiles, journal: Journal
     ) -> FileRef | None:
         """Add each version once; returns the last file as it was sent, if this attempt sent it."""
-        sent, target = None, self.context.target.service
+        sent, target = None, self.target.service
         for file in versions:
             name = await files.name_of(file, journal_names.version, journal)
 
@@ -76,7 +77,7 @@ class FileWriter:
 
     async def _carry_memberships(self, known: AssetId, places: frozenset[Placement]) -> None:
         """Containers that are filled in bulk may list versions; new assets are placed with their last one."""
-        target = self.context.target.service
+        target = self.target.service
         bulk = (p for p in places if target.capabilities.membership(p.kind) is MembershipWrite.IN_BULK and p.id)
         if containers := sorted(bulk, key=str):
             await target.carry_memberships(known, containers)
@@ -94,8 +95,8 @@ class FileWriter:
             async def attach(file: FileRef = file, name: str = name, equal: int = equal) -> Json:
                 scoped = NamespacedJournal(journal, journal_names.inside(name))
                 await _note_equal(scoped, equal)
-                async with self.context.source.contents(file, file.name) as content:
-                    await self.context.target.service.attach(made, content, scoped)
+                async with self.source.contents(file, file.name) as content:
+                    await self.target.service.attach(made, content, scoped)
                     as_uploaded(content)
                     return {"name": content.name, "size": content.size, "digests": dict(content.digests)}
 
@@ -109,8 +110,8 @@ class FileWriter:
         self, file: FileRef, draft: Draft, current: FileRef | None, link: FileLink | None = None
     ) -> AbstractAsyncContextManager[Content]:
         """The current file gets the draft's name; an older one keeps its own if names do not identify assets."""
-        mapped = file is current or not self.context.target.service.capabilities.writes(Feature.SAME_NAMES)
-        return self.context.source.contents(file, draft.filename if mapped else file.name or draft.filename, link)
+        mapped = file is current or not self.target.service.capabilities.writes(Feature.SAME_NAMES)
+        return self.source.contents(file, draft.filename if mapped else file.name or draft.filename, link)
 
 
 async def _note_equal(journal: Journal, number: int) -> None:

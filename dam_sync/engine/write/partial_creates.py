@@ -6,7 +6,9 @@ from contextlib import suppress
 
 import structlog
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
+from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.context.writers import RemoteWriters
 from dam_sync.engine.read.intents import recorded_intents
 from dam_sync.engine.read.seen import held, living
 from dam_sync.engine.write.trash import TargetTrash
@@ -19,9 +21,11 @@ from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
 from dam_sync.model.ports import Journal
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.rows import Work
+from dam_sync.store.store import SqlStore
 
 log = structlog.get_logger(__name__)
 NEEDED = {Operation.FIND, Operation.UPDATE, Operation.REMOVE}
@@ -39,28 +43,28 @@ async def trash_partial_create(context: RunContext, work: Work, *, edited: bool 
     key = context.mapping.crosswalk.marker
     marker = Marker(key, marker_value(context.source.account.tenant, work.asset)) if key else None
     partial = await journal.run(
-        journal_names.PARTIAL_CREATE, lambda: _find_partial(context, marker, journal), idempotent=True
+        journal_names.PARTIAL_CREATE, lambda: _find_partial(context.target, marker, journal), idempotent=True
     )
     if partial:
         trashed = (await context.state.store.trashed([work.asset])).get(work.asset)
         whole = trashed.link if trashed is not None and trashed.link.target == partial else None
         if not edited:
             await _refuse_edited(context, work, AssetId(partial), journal, whole)
-        await _trash(context, AssetId(partial), marker if whole is None else None, journal)
+        await _trash(context.target, AssetId(partial), marker if whole is None else None, journal)
         context.tallies.partial_creates_trashed += 1
         log.warning("asset.partial_create", asset=work.asset, target=partial)
     await journal.discard("*")
 
 
-async def _trash(context: RunContext, asset: AssetId, marker: Marker | None, journal: Journal) -> None:
+async def _trash(target: Target, asset: AssetId, marker: Marker | None, journal: Journal) -> None:
     """Move it to the trash, without this marker, and record that: a later create may find it there by a marker that
     could not be taken from it. It may be there already, or gone."""
     if marker is not None:
         with suppress(Rejected):
-            await context.target.service.update(asset, Patch(fields={marker.field: None}))
+            await target.service.update(asset, Patch(fields={marker.field: None}))
 
     async def call() -> Json:
-        await context.target.service.remove(asset)
+        await target.service.remove(asset)
         return asset
 
     with suppress(Rejected), recording(WriteRecord(asset, {"trash": [False, True]})):
@@ -89,19 +93,21 @@ async def _refuse_edited(
         )
 
 
-async def _find_partial(context: RunContext, marker: Marker | None, journal: Journal) -> str:
+async def _find_partial(target: Target, marker: Marker | None, journal: Journal) -> str:
     """The id of the partial asset at the target; empty if nothing was created."""
     made = await journal.get(journal_names.CREATE)
     if made is None and marker is not None:
         inner = NamespacedJournal(journal, journal_names.inside(journal_names.CREATE))
-        made = await context.target.service.find_partial(marker, inner, unmarked=True)
+        made = await target.service.find_partial(marker, inner, unmarked=True)
     return str(made or "")
 
 
-async def abort_orphaned_uploads(context: RunContext) -> None:
+async def abort_orphaned_uploads(
+    target: Target, store: SqlStore, options: RunOptions, tallies: Tallies, workers: RemoteWriters | None
+) -> None:
     """Abort upload sessions that a killed run left open, and count them; call it once no work can continue them. Does
     nothing in a run of chosen assets; safe to repeat."""
-    if not context.task.options.only:
-        context.tallies.orphans_aborted += await context.target.service.sweep(context.state.store.is_recorded)
-        if context.workers is not None:
-            context.tallies.orphans_aborted += await context.workers.sweep()
+    if not options.only:
+        tallies.orphans_aborted += await target.service.sweep(store.is_recorded)
+        if workers is not None:
+            tallies.orphans_aborted += await workers.sweep()

@@ -14,7 +14,7 @@ from dam_sync.engine.compare.facts import Members, is_other_date, scope_of
 from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, version_key
 from dam_sync.engine.compare.files import FilePair, pair_files
 from dam_sync.engine.compare.parts import VALUES
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
@@ -30,6 +30,7 @@ from dam_sync.engine.read.relations import lacking_relations
 from dam_sync.engine.read.seen import living_asset
 from dam_sync.engine.read.shown import Shown, shown, shows_more
 from dam_sync.engine.write.conflict_settler import Attempt, Settler, three_way_of
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model import journal_names
 from dam_sync.model.asset import Asset, AssetId, Draft, FileRef, Loss, Patch, Rights
 from dam_sync.model.capabilities import Operation
@@ -39,7 +40,9 @@ from dam_sync.model.errors import ContractBroken
 from dam_sync.model.exposure import EXPOSURE, ExposureResult, ExposureRule, ExposureRuling, Purpose
 from dam_sync.model.link import LinkRow, profile_of
 from dam_sync.model.loss_rules import LossRule
+from dam_sync.model.policy import Policy
 from dam_sync.model.values import Json, value_to_json
+from dam_sync.store.store import SqlStore
 
 
 def repaired_of(operation: str, detail: Json) -> Sequence[str]:
@@ -61,7 +64,11 @@ class _Lost:
 class Repairer:
     """Compares assets with what the target actually has; writes nothing."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    crosswalk: Crosswalk
+    store: SqlStore
+    policy: Policy
 
     async def remainder(self, facts: AssetFacts, read: Asset | None = None) -> Remainder:
         """What is left to restore of a linked asset. read: the asset of the target, if it was read already, else that
@@ -69,15 +76,17 @@ class Repairer:
         asset, draft, link = facts.asset, facts.draft, facts.link
         if link is None:
             raise ContractBroken("a repair without a link", asset=asset.id)
-        there = await self._actual(read or await living_asset(self.context.target, link), link, draft)
+        there = await self._actual(read or await living_asset(self.target, link), link, draft)
         before = [link.draft, *facts.intents]
-        opened = bool(seen_though_closed(self.context.target, draft, there))
+        opened = bool(seen_though_closed(self.target, draft, there))
         base = merge_patches(before, draft)
         fresh = bool(fresh_versions(facts.versions, link))
         files = Files(link, asset.file, fresh, expected_files(link, facts.intents, asset.versions))
-        compared = three_way_of(self.context, draft, base, before, there, files)
+        compared = three_way_of(self.target, draft, base, before, there, files)
         actual = compared.actual
-        settlement = await Settler(self.context).settlement(compared, asset, Attempt(facts.journal, facts.work.begun))
+        settlement = await Settler(self.source, self.target, self.store, self.policy).settlement(
+            compared, asset, Attempt(facts.journal, facts.work.begun)
+        )
         if settlement.open:
             return Remainder(settlement, link)
         kept = self._still_there(kept_values(link, draft, asset.file), actual)
@@ -87,17 +96,15 @@ class Repairer:
         if asset.file is None:  # some services report a name although there is no file
             draft = replace(draft, filename=base.filename or "")
         wanted = self._patch(asset, draft, before, actual)
-        patch, fixed = possible(wanted, self.context.target.schema, profile_of(link, draft))
+        patch, fixed = possible(wanted, self.target.schema, profile_of(link, draft))
         if opened and patch.closed is None:  # it was made visible at the target
             patch = replace(patch, closed=True)
-        patch, losses = self._without_reopening(
-            shown(self.context.target, draft, actual, before), patch, settlement.patch
-        )
-        hidden = compared.expected.is_hidden_by_us(there, self.context.target.schema)
+        patch, losses = self._without_reopening(shown(self.target, draft, actual, before), patch, settlement.patch)
+        hidden = compared.expected.is_hidden_by_us(there, self.target.schema)
         if patch.rights is None and hidden and not draft.closed:  # what an attempt took away for a time is given back
             patch = replace(patch, rights=actual.rights)
         lost = self._lost_files(facts, actual, link)
-        relations = await lacking_relations(self.context.target, self.context.state.store, asset, actual, link)
+        relations = await lacking_relations(self.target, self.store, asset, actual, link)
         lacking = {(relation.kind, str(relation.target)) for relation in relations} & set(link.relations)
         seen = replace(
             link,
@@ -116,47 +123,46 @@ class Repairer:
     def _name_of(self, stands: Mapping[str, Json], link: LinkRow) -> str:
         """The file name that stands at the target, which a version sent again keeps; empty for that of the draft,
         which takes the place of one that no call changed."""
-        fixed = "filename" in fixed_among(link.kept, self.context.target.schema)
+        fixed = "filename" in fixed_among(link.kept, self.target.schema)
         return "" if fixed else str(stands.get("filename") or "")
 
     def _still_there(self, kept: Mapping[str, Json], actual: Asset) -> dict[str, Json]:
         """Values that the target keeps. One with terms that only the target had, and that the asset has no more, is as
         it is now: others may have renamed or removed these."""
-        schema, found = self.context.target.schema, dict(kept)
+        schema, found = self.target.schema, dict(kept)
         for path, value in kept.items():
             key = path.removeprefix(FIELDS) if path.startswith(FIELDS) else ""
             vocabulary = schema.fields[key].vocabulary if key in schema.fields else ""
             if vocabulary:
                 now = value_to_json(actual.fields[key]) if key in actual.fields else None
                 lost = _term_ids(value) - _term_ids(now)
-                if not all(self.context.target.counterparts.has_term(vocabulary, one) for one in lost):
+                if not all(self.target.counterparts.has_term(vocabulary, one) for one in lost):
                     found[path] = now
         return found
 
     async def _actual(self, actual: Asset, link: LinkRow, draft: Draft) -> Asset:
         """An asset of the target as it was read, with the containers that list it, and the names that drafts have."""
-        if Operation.MEMBERS in self.context.target.service.capabilities:
+        if Operation.MEMBERS in self.target.service.capabilities:
             key, unsure = AssetId(f"{TARGET}{link.target}"), AssetId(f"{UNSURE}{link.target}")
-            members = await self.context.state.store.members_of([key, unsure, UNREAD])
+            members = await self.store.members_of([key, unsure, UNREAD])
             wanted = draft.placements | draft_from_json(link.draft).placements
             actual = replace(actual, placements=actual.placements | members.get(key, frozenset()))
             doubtful = members.get(unsure, frozenset()) | members.get(UNREAD, frozenset())
-            actual = with_unsure(actual, wanted, doubtful, self.context.target.schema)
+            actual = with_unsure(actual, wanted, doubtful, self.target.schema)
         # what an interrupted run queued is written at the end of this one, unless it is queued otherwise
-        added, removed = await self.context.state.store.queued_placements(link.target)
+        added, removed = await self.store.queued_placements(link.target)
         actual = replace(actual, placements=(actual.placements | added) - removed)
-        return self.context.target.counterparts.as_known(actual, self.context.target.schema)
+        return self.target.counterparts.as_known(actual, self.target.schema)
 
     def _patch(self, asset: Asset, draft: Draft, states: Sequence[Json], actual: Asset) -> Patch:
-        context = self.context
         named = draft if asset.file is not None else replace(draft, filename="")
         return RepairPatch(
             draft=named,
             states=states,
             actual=actual,
-            facts=facts_of(context.target, members=Members.ALL),
-            scope=scope_of(context.mapping.crosswalk),
-            keep=context.task.policy.extras != "fail",
+            facts=facts_of(self.target, members=Members.ALL),
+            scope=scope_of(self.crosswalk),
+            keep=self.policy.extras != "fail",
         ).patch()
 
     def _without_reopening(self, now: Shown, patch: Patch, update: Patch) -> tuple[Patch, list[Loss]]:
@@ -165,10 +171,10 @@ class Repairer:
         if patch.closed is not None or (patch.status is None and patch.rights is None and not patch.cleared):
             return patch, []
         left, then = now.after(update), now.after(patch)
-        if not shows_more(self.context.target, left, then):
+        if not shows_more(self.target, left, then):
             return patch, []
         rule = ExposureRule.REOPENED
-        if self.context.task.policy.exposure.accepts(rule, Purpose.REPAIR):
+        if self.policy.exposure.accepts(rule, Purpose.REPAIR):
             return patch, [Loss(EXPOSURE, str(ExposureRuling(rule, ExposureResult.ACCEPTED)))]
         rights = self._with_closing_dates(left, then)
         cleared = frozenset(name for name in patch.cleared | update.cleared if getattr(rights, DATES[name]) is None)
@@ -179,20 +185,20 @@ class Repairer:
 
     def _with_closing_dates(self, left: Draft, then: Draft) -> Rights:
         """The rights that are left, with each date of `then` by which nobody sees the asset longer or sooner."""
-        target = self.context.target.service
+        target = self.target.service
         if target.audience(left).hidden:
             return left.rights
         for name in DATES.values():
             date = getattr(then.rights, name)
             trial = replace(left, rights=replace(left.rights, **{name: date}))
             moved = is_other_date(date, getattr(left.rights, name), target.limits.precision)
-            if date is not None and moved and not shows_more(self.context.target, left, trial):
+            if date is not None and moved and not shows_more(self.target, left, trial):
                 left = trial
         return left.rights
 
     def _lost_files(self, facts: AssetFacts, actual: Asset, link: LinkRow) -> _Lost:
         """Files of ours that somebody replaced or removed. An older version cannot be restored before newer ones."""
-        able = self.context.target.service.capabilities
+        able = self.target.service.capabilities
         files, lost = pair_files(facts.asset, actual, facts.versions, link), _Lost()
         wrong = [(pair.part, pair.key) for pair in files.pairs if _differs(pair, link)]
         wrong += [(part, version_key(file)) for part, file in files.missing if not _is_current(part, file, actual)]

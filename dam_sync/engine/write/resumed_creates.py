@@ -10,6 +10,7 @@ from dam_sync.engine.compare.expected import FileMatch, file_match
 from dam_sync.engine.compare.facts import without_given
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.parts import VALUES
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.conflicts import Settlement
 from dam_sync.engine.decide.patches import merge_patches, overlay
@@ -30,9 +31,11 @@ from dam_sync.model.errors import Conflict, NotFound
 from dam_sync.model.journal import NamespacedJournal
 from dam_sync.model.link import LinkRow
 from dam_sync.model.parking import ParkReason
+from dam_sync.model.policy import Policy
 from dam_sync.model.ports import Journal
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Json
+from dam_sync.store.store import SqlStore
 
 TRASHED_HINT = f'take it out of the trash by hand, then `errors JOB --cause "{ParkReason.STILL_IN_TRASH}" --retry`'
 
@@ -47,7 +50,10 @@ class ResumedCreate:
     """The create of one asset that has intents. inner: the journal of the create itself; entered: whether it has an
     entry, without which nothing was created."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    store: SqlStore
+    policy: Policy
     facts: AssetFacts
     inner: Journal
     entered: bool
@@ -81,7 +87,7 @@ class ResumedCreate:
         named = (one for one in self.meant if actual is not None and one["filename"] == actual.filename)
         begun = LinkRow(self.facts.asset.id, "", draft=next(named, self.meant[0]))
         replaced = unsent and FILE not in left.values  # the next version brings its name
-        fixed = fixed_values(begun, draft, self.context.target.schema, replaced=replaced)
+        fixed = fixed_values(begun, draft, self.target.schema, replaced=replaced)
         lost = (*(loss for loss in losses if loss.path in fixed), *profile_losses(begun, draft, fixed))
         return Remainder(replace(left, before=(*left.before, *lost)), before=self.meant[-1], fixed=fixed)
 
@@ -93,27 +99,27 @@ class ResumedCreate:
             self._refuse_other_file(asset, actual)
         before = list(reversed(self.meant))
         if made is not None:
-            patch, losses = possible(merge_patches(before, draft), self.context.target.schema, draft.profile)
+            patch, losses = possible(merge_patches(before, draft), self.target.schema, draft.profile)
         else:  # any of it may be missing, and it may be in a place of its own until it is complete
             before += map(draft_to_json, self._stages(draft))
             patch = merge_patches(before, draft)
             actual = self._outside_of_staging(actual)
-        actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.context.target))
+        actual = without_given(actual, [*map(draft_from_json, before)], facts_of(self.target))
         expected = expected_files(LinkRow(asset.id, actual.id), self.meant, asset.versions)
         files = Files(self._link(actual.id), asset.file, unsent, expected)
-        compared = three_way_of(self.context, draft, patch, before, actual, files)
+        compared = three_way_of(self.target, draft, patch, before, actual, files)
         attempt = Attempt(self.facts.journal, self.facts.work.begun)
-        found = await Settler(self.context).settlement(compared, asset, attempt)
+        found = await Settler(self.source, self.target, self.store, self.policy).settlement(compared, asset, attempt)
         return (found, losses) if made is not None else self._left(draft, found)
 
     def _stages(self, draft: Draft) -> list[Draft]:
         """What the target has of a new asset at first, with each status that it may have until it is complete."""
-        staging = self.context.target.schema.status_staging.get(draft.status.casefold(), frozenset())
+        staging = self.target.schema.status_staging.get(draft.status.casefold(), frozenset())
         return [Draft(draft.marker, draft.filename, status=each) for each in sorted(staging) or [""]]
 
     def _outside_of_staging(self, actual: Asset) -> Asset:
         """The asset without the containers and the groups that it has only until it is complete."""
-        schema, rights = self.context.target.schema, actual.rights
+        schema, rights = self.target.schema, actual.rights
         if rights.groups <= schema.group_staging:
             rights = replace(rights, groups=frozenset())
         return replace(actual, placements=actual.placements - schema.container_staging, rights=rights)
@@ -144,12 +150,12 @@ class ResumedCreate:
         """With everything in the draft that differs from earlier ones, and what stands though others changed it: the
         create itself may have written that before. And what no call changes."""
         changed = _with_settled(merge_patches(self.meant, overlay(draft, found.values)), found)
-        patch, losses = possible(changed, self.context.target.schema, draft.profile)
+        patch, losses = possible(changed, self.target.schema, draft.profile)
         return replace(found, patch=patch), losses
 
     async def _begun(self, asset: AssetId, made: str, draft: Draft) -> Asset | None:
         """The asset at the target; None if there is none, or it is hidden whatever others did. Raises NotFound."""
-        target = self.context.target.service
+        target = self.target.service
         if draft.closed or any(state.get("closed") for state in self.meant):
             return None
         if not made and draft.marker is not None and Operation.FIND in target.capabilities:
@@ -161,7 +167,7 @@ class ResumedCreate:
         except NotFound:
             return None
         if actual.status != TRASH:
-            known, schema = self.context.target.counterparts, self.context.target.schema
+            known, schema = self.target.counterparts, self.target.schema
             return known.as_known(actual, schema, draft)
         marker = draft.marker  # taken from a partial create that a run trashes
         marked = marker is not None and actual.fields.get(marker.field) == marker.value
@@ -172,7 +178,7 @@ class ResumedCreate:
 
     async def _was_trashed(self, asset: AssetId, made: str) -> bool:
         """Whether a run trashed this asset of the target, or undid its create."""
-        rows = (await self.context.state.store.story(asset)).ledger
+        rows = (await self.store.story(asset)).ledger
         return any(row.target == made and row.changes.get("trash") == [False, True] for row in rows)
 
 

@@ -57,7 +57,7 @@ class TargetTrash:
         elif found_there is None:
             self.refuse_purged(link.target, link.source)
 
-        await ChangeWriter(context, asset, journal).write(AssetChange(trash=True))
+        await ChangeWriter(context.target, context.state.store, asset, journal).write(AssetChange(trash=True))
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
     async def _intents(self, work: Work) -> Sequence[Json]:
@@ -115,7 +115,12 @@ class TargetTrash:
         """Take the asset out of the trash. Raises the errors of the target; safe to repeat."""
         context = self.context
         await context.task.agree(work, operations.RESTORE)
-        writer = ChangeWriter(context, AssetId(link.target), context.state.store.journal(work, context.state.run.id))
+        writer = ChangeWriter(
+            context.target,
+            context.state.store,
+            AssetId(link.target),
+            context.state.store.journal(work, context.state.run.id),
+        )
         await writer.write(AssetChange(restore=draft_from_json(link.draft)))
 
     def refuse_purged(self, target: str, source: str) -> None:

@@ -38,7 +38,13 @@ def parked(folder: Path, unmapped: str) -> dict[AccountKey, int]:
         target_schema=TARGET,
     )
     one = asset(inventory="7", photographer=("Ann", "Ben"), credit="x", cleared=True, width=3)
-    outcome = with_parked_account(cast("RunContext", context), Outcome("parked", CAUSE), one)
+    outcome = with_parked_account(
+        cast("RunContext", context).target,
+        cast("RunContext", context).mapping.crosswalk,
+        cast("RunContext", context).task.policy,
+        Outcome("parked", CAUSE),
+        one,
+    )
     assert list(imbalances(outcome.account)) == []
     return {key: number for key, number in outcome.account.items() if key.outcome != READ}
 

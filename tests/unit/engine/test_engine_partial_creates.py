@@ -144,12 +144,16 @@ async def test_a_crash_in_between_leaves_no_asset_without_a_marker(blow_at: int)
 
 async def test_aborted_upload_sessions_are_counted() -> None:
     session = session_of(Target(open=2), MemoryJournal())
-    await abort_orphaned_uploads(session)
+    await abort_orphaned_uploads(
+        session.target, session.state.store, session.task.options, session.tallies, session.workers
+    )
     assert session.tallies.orphans_aborted == 2
 
 
 async def test_a_run_of_chosen_assets_leaves_upload_sessions_of_other_work_open() -> None:
     session = session_of(Target(open=2), MemoryJournal())
     session.task.options.only = frozenset({"s-1"})  # type: ignore[misc]
-    await abort_orphaned_uploads(session)
+    await abort_orphaned_uploads(
+        session.target, session.state.store, session.task.options, session.tallies, session.workers
+    )
     assert session.tallies.orphans_aborted == 0
