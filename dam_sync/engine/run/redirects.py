@@ -122,7 +122,7 @@ def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
     """Leave out each redirect by which more people could open an asset than before, by any rule that the job does not
     accept, and note by which rules the others were let through. Judged by the responses of the links where they were
     asked, else by what the services say of theirs."""
-    source, target = context.source.service.capabilities.links, context.target.service.capabilities.links
+    old, new = context.source.service.capabilities.links, context.target.service.capabilities.links
     waivers = context.task.policy.exposure
     accepted = {rule for rule in ExposureRule if waivers.accepts(rule, Purpose.PUBLISH)}
     after = ""
@@ -130,7 +130,7 @@ def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
         after = page[-1].old
         for row in page:
             probed = found.probe_of(row.old)
-            rules = row.rules(probed.old, probed.new, source, target)
+            rules = row.rules(probed.old, probed.new, old, new)
             if refused := [one for one in rules if one.rule not in accepted]:
                 found.leave_out(row.old, LEFT_OUT + "; ".join(map(_words, refused)))
             elif rules:
