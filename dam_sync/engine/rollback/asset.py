@@ -268,9 +268,7 @@ class AssetUndoer:
         return now.file if now is not None else None
 
     def _writer(self, written: WrittenAsset) -> ChangeWriter:
-        return ChangeWriter(
-            self.context.target, self.context.state.store, AssetId(written.target), self._journal(written), OF_ROLLBACK
-        )
+        return ChangeWriter(self.context, AssetId(written.target), self._journal(written), OF_ROLLBACK)
 
     async def _restored(self, undo: Undo, link: LinkRow) -> bool:
         """Take it out of the trash, once; whether it was there."""

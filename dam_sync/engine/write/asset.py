@@ -87,17 +87,14 @@ class TargetWriter:
         patch = Patch(closed=True)
         await record_intent(journal, {**link.draft, "closed": True}, await recorded_intents(journal))
         values = ValuesCall(journal_names.HIDE, changes_of_patch(patch, link.draft, self.context.task.policy.ledger))
-        await ChangeWriter(self.context.target, self.context.state.store, AssetId(link.target), journal).write(
-            AssetChange(patch=patch), values
-        )
+        await ChangeWriter(self.context, AssetId(link.target), journal).write(AssetChange(patch=patch), values)
         return replace(outcome, link=replace(link, draft={**link.draft, "closed": True}), digest=HIDE)
 
     # -- what the calls need ------------------------------------------------------------------------------------------
 
     def _writer(self, facts: AssetFacts) -> ChangeWriter:
         return ChangeWriter(
-            self.context.target,
-            self.context.state.store,
+            self.context,
             AssetId(facts.link.target if facts.link else ""),
             facts.journal,
         )

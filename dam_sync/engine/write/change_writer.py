@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dam_sync.engine.compare.file_keys import sent_file, version_key
-from dam_sync.engine.context.libraries import Target
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.change import AssetChange, Sent, Step
 from dam_sync.engine.decide.patches import changes_of_draft
 from dam_sync.engine.guards.probation import refuse_removed
@@ -26,7 +26,6 @@ from dam_sync.model.ports import Journal
 from dam_sync.model.service import Service
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
-from dam_sync.store.store import SqlStore
 from dam_sync.transfer.linked import LinkedContent
 
 T = TypeVar("T")
@@ -68,8 +67,7 @@ OF_RUN, OF_ROLLBACK = (
 class ChangeWriter:
     """Writes to one asset of the target. known: its id; empty for one that is created."""
 
-    target: Target
-    store: SqlStore
+    context: RunContext
     known: AssetId
     journal: Journal
     names: CallNames = OF_RUN
@@ -98,8 +96,8 @@ class ChangeWriter:
 
     async def _refuse_removed(self, made: AssetId, asset: Asset) -> None:
         await refuse_removed(
-            self.target,
-            self.store,
+            self.context.target,
+            self.context.state.store,
             asset.id,
             made,
             version_key(asset.file) if asset.file is not None else "",

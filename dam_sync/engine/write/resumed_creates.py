@@ -63,7 +63,8 @@ class ResumedCreate:
         """The one that an earlier attempt began."""
         prefix = journal_names.inside(journal_names.CREATE)
         entered = await facts.journal.has_entries(prefix)
-        return cls(context, facts, NamespacedJournal(facts.journal, prefix), entered)
+        inner = NamespacedJournal(facts.journal, prefix)
+        return cls(context.source, context.target, context.state.store, context.task.policy, facts, inner, entered)
 
     @property
     def meant(self) -> Sequence[Json]:

@@ -57,7 +57,7 @@ class TargetTrash:
         elif found_there is None:
             self.refuse_purged(link.target, link.source)
 
-        await ChangeWriter(context.target, context.state.store, asset, journal).write(AssetChange(trash=True))
+        await ChangeWriter(context, asset, journal).write(AssetChange(trash=True))
         return Outcome(action=REMOVED, message="gone from the source", digest=operations.REMOVE)
 
     async def _intents(self, work: Work) -> Sequence[Json]:
@@ -116,8 +116,7 @@ class TargetTrash:
         context = self.context
         await context.task.agree(work, operations.RESTORE)
         writer = ChangeWriter(
-            context.target,
-            context.state.store,
+            context,
             AssetId(link.target),
             context.state.store.journal(work, context.state.run.id),
         )
