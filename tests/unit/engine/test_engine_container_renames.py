@@ -32,7 +32,7 @@ def test_a_container_is_followed_of_which_the_mapping_makes_exactly_one(
     origin: Placement, made: tuple[Placement, ...], followed: list[tuple[Placement, Placement]]
 ) -> None:
     """Else the name is not its own."""
-    context: Any = run_double(crosswalk=SimpleNamespace(placed=lambda _: made))
+    context: Any = run_double(run=None, crosswalk=SimpleNamespace(placed=lambda _: made))
     target: Any = SimpleNamespace()
     renames = ContainerRenames(
         context.source,
