@@ -109,7 +109,9 @@ async def run_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await forget_plan(store, run.id)
         spent = await add_spent(report, context, began)
         await keep_report(store, report, run.id, context.task.policy)
-        await close_run(context, books_of(report, context, spent, await store.ledger_count()))
+        await close_run(
+            context.source, context.state, context.task, books_of(report, context, spent, await store.ledger_count())
+        )
     return report
 
 
@@ -152,7 +154,7 @@ async def _admitted(context: RunContext, options: RunOptions) -> None:
     context.task.options = replace(options, limit=await limit_left(context))
     await refuse_before_run(context)
     await finish_abandoned(context)
-    await refuse_unknown(context)
+    await refuse_unknown(context.source, context.state.store, context.task)
 
 
 async def _after_run(context: RunContext, wave: WaveState | None) -> list[str]:
@@ -186,11 +188,11 @@ async def plan_job(path: Path | JobConfig, options: RunOptions) -> Report:
         await begin_wave(wave, opened, context)
         await refuse_before_run(context)
         await finish_abandoned(context)
-        await refuse_unknown(context)
+        await refuse_unknown(context.source, context.state.store, context.task)
         files = DryFiles(opened.source)
         context.source.contents = files.contents
         if not options.only:
-            await window_of(context)  # may start an interrupted run again
+            await window_of(context.source, context.state, context.task)  # may start an interrupted run again
         done = await Done.of(context)
         await _planned(context)
         report = await report_of("plan", opened, context, done)

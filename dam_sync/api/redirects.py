@@ -75,13 +75,15 @@ async def job_redirects(path: Path | JobConfig, options: RunOptions, asked: Redi
         found = stack.enter_context(closing(RedirectList(folder / "links.db")))
         report = RedirectReport(job=job.name, notes=sentences.about_accepted(context.accepted.findings))
         if Operation.PUBLIC_LINKS in opened.source.capabilities:
-            await LinkReader(context, found).read()
+            await LinkReader(
+                context.source, context.target, context.state.store, context.stopping, context.phases.progress, found
+            ).read()
         else:
             report.notes.append(_no_links(opened))
         if asked.probe:
             probe = LinkProbe(options.clock, asked.private, _is_local(job), transport=options.transport)
             await _probe(found, probe, options)
-        leave_out_exposed(context, found)
+        leave_out_exposed(context.source, context.target, context.task.policy, found)
         _write(found, asked, job.name, report)
         return _reported(found, report, probed=asked.probe)
 

@@ -161,16 +161,16 @@ async def _add_changes(report: Report, context: RunContext) -> None:
     report.notes.extend(sentences.about_retried(context.tallies.retried))
     report.notes.extend(sentences.about_corrections(*await context.state.store.correction_count()))
     window = await store.get_meta(window_key(context.state.run.id)) or {}
-    unseen = unseen_changes(context, window.get("since"))
+    unseen = unseen_changes(context.source, context.task.options, window.get("since"))
     report.notes.extend(sentences.about_unseen(unseen, context.task.policy.rotation))
     report.notes.extend(sentences.about_read_again(context.tallies.read_again, window.get("rotation")))
     unrenamed = context.target.counterparts.notes
     report.notes.extend(sentences.about_not_renamed(unrenamed.kept, unrenamed.examples))
-    report.notes.extend(sentences.about_relations(await unwritten_relations(context)))
+    report.notes.extend(sentences.about_relations(await unwritten_relations(context.state.store)))
     if (policy := context.task.policy.deletions) is not None:
         report.gone = gone_rows(await store.deletions(at_most=DELETIONS), policy)
     removes = context.task.policy.deletions is not None
-    if loss := await disappeared(context):
+    if loss := await disappeared(context.source, context.state, context.task.options):
         report.notes.extend(sentences.about_disappeared(loss.gone, loss.fresh, loss.examples, removes=removes))
 
 

@@ -353,7 +353,7 @@ class Rollback:
         """Change the members of a container; those that the target refused."""
         try:
             change = MemberChange(container, add, remove)
-            await place_recorded(self.context, self._journal, journal_names.undo(change.name), change)
+            await place_recorded(self.context.target, self._journal, journal_names.undo(change.name), change)
         except DamSyncError as error:
             if not isinstance(react(error), ParkAsset):
                 raise

@@ -30,6 +30,7 @@ from dam_sync.engine.compare.file_keys import (
 from dam_sync.engine.compare.files import pair_files
 from dam_sync.engine.context.asset_labels import plain_text
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.decide.patches import overlay
 from dam_sync.engine.decide.update import fresh_attachments, fresh_versions
@@ -60,6 +61,7 @@ from dam_sync.model.run_options import MATCHING
 from dam_sync.model.values import Row, Term, Value
 from dam_sync.store.candidates import CandidateMatch, Candidates
 from dam_sync.store.rows import Work
+from dam_sync.store.store import SqlStore
 
 AT_ONCE = 500  # target assets whose links are looked up together
 TO_HIDE, TO_LIMIT = f"{EXPOSURE}: to be hidden", f"{EXPOSURE}: to be limited"
@@ -122,7 +124,7 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     await wait_for_any_index(context.target, context.stopping, context.phases)
     context.phases.progress.phase, context.phases.moving = "reading the target", MATCHING
     await _gather(context, candidates, ways)
-    await list_everything(context)
+    await list_everything(context.state)
     terms = TargetTerms(
         context.target.service,
         context.state.store.run_journal(TERMS),
@@ -141,9 +143,12 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     )
     await move(context, Pipeline(context, worker))
     candidates.resolve_conflicts()
-    await _record_relations(context, candidates)
-    await _find_linked(context, candidates)
-    undecided, held = await _undecided(context, candidates, ways.decisions), candidates.sources_because_of(EXPOSURE)
+    await _record_relations(context.state, candidates)
+    await _find_linked(context.state.store, candidates)
+    undecided, held = (
+        await _undecided(context.state.store, candidates, ways.decisions),
+        candidates.sources_because_of(EXPOSURE),
+    )
     differs = Counter(path for match in candidates.matches(certain=True) for path in match.differs)
     return MatchSummary(
         certain=candidates.counts(),
@@ -163,40 +168,38 @@ async def match_all(context: RunContext, candidates: Candidates, ways: MatchOpti
     )
 
 
-async def _undecided(context: RunContext, candidates: Candidates, decisions: Decisions) -> set[str]:
+async def _undecided(store: SqlStore, candidates: Candidates, decisions: Decisions) -> set[str]:
     """Source assets without a link that match assets of the target, and that nobody decided about."""
     found = {match.source for match in candidates.matches(certain=False)} | decisions.left
-    return found - decisions.skipped - (await context.state.store.links(sorted(decisions.left))).keys()
+    return found - decisions.skipped - (await store.links(sorted(decisions.left))).keys()
 
 
-async def _record_relations(context: RunContext, candidates: Candidates) -> None:
+async def _record_relations(state: RunState, candidates: Candidates) -> None:
     """Leave out of the links the relations that are not at the target: both ends are known now."""
     matches, lacking = candidates.matches(certain=True), list[CandidateMatch]()
     while batch := list(islice(matches, AT_ONCE)):
-        links = await context.state.store.links([match.source for match in batch])
+        links = await state.store.links([match.source for match in batch])
         for match in batch:
             link, actual = links.get(AssetId(match.source)), candidates.by_id(match.target)
             if link is None or actual is None or not link.relations or hides(actual, RELATIONS):
                 continue
-            others = await context.state.store.links([AssetId(other) for _, other in link.relations])
+            others = await state.store.links([AssetId(other) for _, other in link.relations])
             there = {(relation.kind, str(relation.target)) for relation in actual.relations}
             targets = {source: other.target for source, other in others.items()}
             held = tuple(pair for pair in link.relations if (pair[0], targets.get(AssetId(pair[1]))) in there)
             if held != link.relations:
-                await context.state.store.put_link(
-                    replace(link, relations=held, source_revision=""), context.state.run.id
-                )
+                await state.store.put_link(replace(link, relations=held, source_revision=""), state.run.id)
                 lacking.append(replace(match, differs=(*match.differs, RELATIONS)))
     for match in lacking:  # once nothing is read any more
         candidates.put(match)
 
 
-async def _find_linked(context: RunContext, candidates: Candidates) -> None:
+async def _find_linked(store: SqlStore, candidates: Candidates) -> None:
     """Of the target assets that no source asset was matched with, those that have a link from before."""
     after = ""
     while page := candidates.unclaimed(after, AT_ONCE):
         after = page[-1]
-        candidates.mark_linked(await context.state.store.links_by_target(page))
+        candidates.mark_linked(await store.links_by_target(page))
 
 
 async def _gather(context: RunContext, candidates: Candidates, ways: MatchOptions) -> None:
@@ -372,7 +375,9 @@ class MatchingWorker(Worker):
     def _original(self, asset: Asset, draft: Draft, seen: Draft, actual: Asset) -> LinkRow:
         """The link of an asset with its original, which keeps what it has."""
         link = self._link(asset, unmade(seen), actual)
-        kept = kept_of_original(self.context, draft, seen, actual) | kept_file(asset, actual, link)
+        kept = kept_of_original(self.context.target, self.context.mapping.crosswalk, draft, seen, actual) | kept_file(
+            asset, actual, link
+        )
         self.originals[KEPT] += bool(kept)
         self.originals[KEPT_OPEN] += as_seen(self.context.source, self.context.target, draft, actual) != seen
         return replace(link, kept=kept)

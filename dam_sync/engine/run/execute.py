@@ -11,8 +11,12 @@ from typing import Any, TypeVar
 import structlog
 
 from dam_sync.aio.task_group import TaskGroup
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.context.sampling import is_sampled
+from dam_sync.engine.context.writers import RemoteWriters
 from dam_sync.engine.guards.copies import refuse_copies
 from dam_sync.engine.guards.doubles import forget_reported
 from dam_sync.engine.guards.exposure import retry_exposed
@@ -42,7 +46,8 @@ from dam_sync.model.capabilities import Operation
 from dam_sync.model.clock import Clock
 from dam_sync.model.errors import ConfigError, NotFound, StopRequested, TruncatedListing, first_cause
 from dam_sync.model.parking import ParkReason
-from dam_sync.model.run_options import ROTATION
+from dam_sync.model.policy import Policy
+from dam_sync.model.run_options import ROTATION, RunOptions
 from dam_sync.model.service import Batch, Cursor, Shard, Window
 from dam_sync.model.values import Json, instant_text, parse_instant
 from dam_sync.model.wording import counted
@@ -90,9 +95,9 @@ async def _phases(context: RunContext) -> None:
         go_on=context.stopping.refuse_hurried,
     )
     if not context.task.options.only:
-        await window_of(context)
+        await window_of(context.source, context.state, context.task)
         await watch_probation(context.target, context.state.store, context.phases, run=context.state.run.id)
-    context.task.rotation = await rotation_of(context)
+    context.task.rotation = await rotation_of(context.state)
     terms = await terms_of(context.target, context.mapping.crosswalk, context.state, context.task.options)
     terms.recovers = containers.recovers = True
     await retry_exposed(context.source, context.target, context.mapping.crosswalk, context.state.store, context.task)
@@ -112,17 +117,17 @@ async def _phases(context: RunContext) -> None:
     await refuse_copies(
         context.source, context.target, context.mapping.crosswalk, context.state.store, context.accepted
     )
-    await _announce_interrupted(context)
-    await _begin_workers(context)
+    await _announce_interrupted(context.target, context.state, context.clock)
+    await _begin_workers(context.workers)
     worker = await _moved(context, terms, containers, names)
-    await end_shared(context)
+    await end_shared(context.target, context.workers)
     if context.task.wave is not None and (passed := context.stopping.passed_deadline) is not None:
         context.stopping.token.stop(passed.reason, passed.kind)
     context.stopping.refuse_stopped()
     await context.phases.enter("writing memberships and relations")
     await keep_terms(context.mapping.crosswalk, context.state.store, context.task, terms)
     await write_memberships(context)
-    await write_relations(context)
+    await write_relations(context.target, context.state, context.stopping)
     await remove_deleted(context, worker)
     await context.phases.enter("closing")
     await abort_orphaned_uploads(
@@ -146,14 +151,14 @@ async def _moved(
     return worker
 
 
-async def _announce_interrupted(context: RunContext) -> None:
+async def _announce_interrupted(target: Target, state: RunState, clock: Clock) -> None:
     """Say what a resumed run looks for: whether creates were made is known once the index cannot be behind any more.
     The wait for it is shown by who waits."""
-    number = await context.state.store.interrupted_creates() if context.state.run.resumed else 0
-    lag = context.target.service.limits.lag.total_seconds()
+    number = await state.store.interrupted_creates() if state.run.resumed else 0
+    lag = target.service.limits.lag.total_seconds()
     if not number or not lag:
         return
-    until, created = context.clock.now() + timedelta(seconds=lag), counted(number, "create")
+    until, created = clock.now() + timedelta(seconds=lag), counted(number, "create")
     message = f"looking for {created} that the stopped run had begun, each for up to {lag:.0f} s"
     log.warning(
         "creates.looked_for",
@@ -164,16 +169,16 @@ async def _announce_interrupted(context: RunContext) -> None:
     )
 
 
-async def _begin_workers(context: RunContext) -> None:
-    if context.workers is not None:
-        await context.workers.begin()
+async def _begin_workers(workers: RemoteWriters | None) -> None:
+    if workers is not None:
+        await workers.begin()
 
 
-async def end_shared(context: RunContext) -> None:
+async def end_shared(target: Target, workers: RemoteWriters | None) -> None:
     """End what several assets share, in every process that writes. Safe to repeat."""
-    await context.target.service.end_shared()
-    if context.workers is not None:
-        await context.workers.end_shared()
+    await target.service.end_shared()
+    if workers is not None:
+        await workers.end_shared()
 
 
 async def move(context: RunContext, pipeline: Pipeline) -> None:
@@ -222,7 +227,7 @@ async def _crawl(context: RunContext) -> bool:
     because assets may have been deleted while it was read."""
     complete = True
     if context.task.options.only:
-        await _record_only(context)
+        await _record_only(context.source, context.state, context.task.options)
     else:
         try:
             complete = await _crawl_all(context)
@@ -241,8 +246,8 @@ async def _crawl_all(context: RunContext) -> bool:
     store, run = context.state.store, context.state.run
     begins = not await store.shards_complete(run.id)
     if begins:
-        await _note_listing(context, whole=False)
-        window = await _window(context)
+        await _note_listing(context.state, context.task.policy, whole=False)
+        window = await _window(context.source, context.state, context.task)
         await store.set_shards(run.id, [shard async for shard in context.source.service.shards(window)], complete=True)
     for row in await store.shards(run.id):
         if not row.done:
@@ -250,14 +255,14 @@ async def _crawl_all(context: RunContext) -> bool:
         if context.stopping.ends:
             return False
     if begins:
-        await _note_listing(context, whole=True)
+        await _note_listing(context.state, context.task.policy, whole=True)
     return True
 
 
-async def _note_listing(context: RunContext, *, whole: bool) -> None:
+async def _note_listing(state: RunState, policy: Policy, *, whole: bool) -> None:
     """Remember whether this process listed everything: a listing that is resumed proves no deletion."""
-    if context.task.policy.deletions is not None:
-        await context.state.store.set_meta(listed_key(context.state.run.id), whole)
+    if policy.deletions is not None:
+        await state.store.set_meta(listed_key(state.run.id), whole)
 
 
 async def _crawl_again(context: RunContext) -> bool:
@@ -272,7 +277,7 @@ async def _crawl_again(context: RunContext) -> bool:
 
 async def _refuse_listing(context: RunContext) -> None:
     """Raises SafetyStop if the listing is not credible, or far too many linked assets are gone."""
-    whole = await listed_all(context)
+    whole = await listed_all(context.source, context.state, context.task.options)
     if whole:
         tally = await context.state.store.tally(context.state.run.id)
         await refuse_incredible_listing(
@@ -284,10 +289,14 @@ async def _refuse_listing(context: RunContext) -> None:
 async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None) -> None:
     async for listed in context.source.service.crawl(shard, cursor):
         context.tallies.listed += len(listed.entries)
-        batch = _sampled(context, listed)
-        full = (await window_of(context))["full"]
-        others = await _of_other_waves(context, batch, full=full)
-        skip = frozenset() if full else await _unchanged(context, batch) - others
+        batch = _sampled(context.task.options, listed)
+        full = (await window_of(context.source, context.state, context.task))["full"]
+        others = await _of_other_waves(context.state.store, context.task, batch, full=full)
+        skip = (
+            frozenset()
+            if full
+            else await _unchanged(context.state.store, context.task, context.tallies, batch) - others
+        )
         await context.state.store.record(context.state.run.id, shard, batch, skip, elsewhere=others)
         context.phases.progress.listed += len(batch.entries)
         context.phases.progress.unchanged += len(skip)
@@ -295,92 +304,92 @@ async def _crawl_shard(context: RunContext, shard: Shard, cursor: Cursor | None)
             return
 
 
-def _sampled(context: RunContext, batch: Batch) -> Batch:
+def _sampled(options: RunOptions, batch: Batch) -> Batch:
     """The rows that are in the sample of a plan: chosen by their ids, so that the same share is always the same."""
-    share = context.task.options.share
+    share = options.share
     if share >= 1:
         return batch
     return replace(batch, entries=tuple(entry for entry in batch.entries if is_sampled(entry.id, share)))
 
 
-async def _of_other_waves(context: RunContext, batch: Batch, *, full: bool) -> frozenset[AssetId]:
-    if context.task.wave is None:
+async def _of_other_waves(store: SqlStore, task: RunTask, batch: Batch, *, full: bool) -> frozenset[AssetId]:
+    if task.wave is None:
         return frozenset()
-    return await context.task.wave.elsewhere(context.state.store, batch.entries, full=full)
+    return await task.wave.elsewhere(store, batch.entries, full=full)
 
 
-async def _record_only(context: RunContext) -> None:
+async def _record_only(source: Source, state: RunState, options: RunOptions) -> None:
     """List only the named assets, as a shard of their own."""
-    shard, names = Shard("only"), context.task.options.only
-    assets = await context.source.service.hinted(sorted(names)) if context.task.options.hinted else map(AssetId, names)
-    await context.state.store.set_shards(context.state.run.id, [shard], complete=True)
-    left = await context.state.store.leave_due(wanted := sorted(assets))
+    shard, names = Shard("only"), options.only
+    assets = await source.service.hinted(sorted(names)) if options.hinted else map(AssetId, names)
+    await state.store.set_shards(state.run.id, [shard], complete=True)
+    left = await state.store.leave_due(wanted := sorted(assets))
     entries = tuple(Entry(asset, Revision("")) for asset in wanted if asset not in left)
-    await context.state.store.record(context.state.run.id, shard, Batch(entries, None), ())
+    await state.store.record(state.run.id, shard, Batch(entries, None), ())
 
 
-async def refuse_unknown(context: RunContext) -> None:
+async def refuse_unknown(source: Source, store: SqlStore, task: RunTask) -> None:
     """Raises ConfigError for a requested asset that was never moved and does not exist at the source."""
-    if context.task.options.hinted:
+    if task.options.hinted:
         return
-    if context.task.wave is not None:
-        await context.task.wave.refuse_others(context.state.store, context.task.options.only)
-    links = await context.state.store.links([AssetId(name) for name in context.task.options.only])
-    for name in sorted(context.task.options.only - links.keys()):
+    if task.wave is not None:
+        await task.wave.refuse_others(store, task.options.only)
+    links = await store.links([AssetId(name) for name in task.options.only])
+    for name in sorted(task.options.only - links.keys()):
         try:
-            await context.source.service.fetch(AssetId(name))
+            await source.service.fetch(AssetId(name))
         except NotFound as error:
             raise ConfigError(f"the source has no asset {name}", hint="check the id after --only") from error
 
 
-async def _unchanged(context: RunContext, batch: Batch) -> frozenset[AssetId]:
+async def _unchanged(store: SqlStore, task: RunTask, tallies: Tallies, batch: Batch) -> frozenset[AssetId]:
     """Rows that a run which is not full skips: linked, at the revision that was written. A rotation skips those that it
     does not compare."""
-    written = await context.state.store.revisions([entry.id for entry in batch.entries])
+    written = await store.revisions([entry.id for entry in batch.entries])
     same = frozenset(
         entry.id
         for entry in batch.entries
         if not entry.deleted and entry.revision and written.get(entry.id) == entry.revision
     )
-    rotation = context.task.rotation
-    if context.task.wave is not None:  # what was moved before there were waves is still to be sorted
-        same = await context.task.wave.own_of(context.state.store, sorted(same))
+    rotation = task.rotation
+    if task.wave is not None:  # what was moved before there were waves is still to be sorted
+        same = await task.wave.own_of(store, sorted(same))
     due = frozenset(asset for asset in same if rotation is not None and rotation.is_due(asset))
-    context.tallies.read_again[ROTATION] += len(due)
+    tallies.read_again[ROTATION] += len(due)
     return same - due
 
 
-async def _window(context: RunContext) -> Window:
+async def _window(source: Source, state: RunState, task: RunTask) -> Window:
     """The window to list: decided once per run, so that a resumed run lists the same."""
-    since = (await window_of(context))["since"]
+    since = (await window_of(source, state, task))["since"]
     return Window(since=parse_instant(since) if since else None)
 
 
-async def window_of(context: RunContext) -> Json:
+async def window_of(source: Source, state: RunState, task: RunTask) -> Json:
     """Since when changes are listed (`since`), whether every asset is read (`full`), and whether the target is
     repaired (`repair`): decided once per run, safe to repeat. A run that becomes a full one, or a repair, only now
     starts over: what it did before is read again. An interrupted repair is resumed as one."""
-    repair, key = context.task.repair, window_key(context.state.run.id)
-    full, known = context.task.options.full or repair, await context.state.store.get_meta(key)
+    repair, key = task.repair, window_key(state.run.id)
+    full, known = task.options.full or repair, await state.store.get_meta(key)
     if known is None:
         known = {
-            "since": None if full else await context.state.store.get_meta(context.task.note_key(WATERMARK)),
+            "since": None if full else await state.store.get_meta(task.note_key(WATERMARK)),
             "full": full,
             "repair": repair,
         }
-        known = await with_rotation(context, known)
-        await context.state.store.set_meta(key, known)
+        known = await with_rotation(source, state.store, task, known)
+        await state.store.set_meta(key, known)
     elif (full and not known.get("full")) or (repair and not known.get("repair")):
-        await context.state.store.restart_listing(context.state.run.id)
+        await state.store.restart_listing(state.run.id)
         known = {"since": None, "full": True, "repair": repair}
-        await context.state.store.set_meta(key, known)
-    context.task.repair = bool(known.get("repair"))
+        await state.store.set_meta(key, known)
+    task.repair = bool(known.get("repair"))
     return {"full": full, **known}
 
 
-async def list_everything(context: RunContext) -> None:
+async def list_everything(state: RunState) -> None:
     """Make a run that has not started listing list the whole source; linked and unchanged assets are skipped."""
-    await context.state.store.set_meta(window_key(context.state.run.id), {"since": None, "full": False})
+    await state.store.set_meta(window_key(state.run.id), {"since": None, "full": False})
 
 
 async def _members_last(context: RunContext) -> bool:
@@ -389,7 +398,7 @@ async def _members_last(context: RunContext) -> bool:
     bounded = bool(options.only) or options.limit is not None or context.stopping.deadline is not None
     if bounded or not context.source.service.limits.members_after_crawl:
         return False
-    return (await _window(context)).since is None
+    return (await _window(context.source, context.state, context.task)).since is None
 
 
 async def _read_members(context: RunContext) -> None:
@@ -408,24 +417,22 @@ async def _read_members(context: RunContext) -> None:
             unread += await keep_members(context.state.store, service.members(), prefix)
     await context.state.store.end_members()
     await context.state.store.set_meta(UNREAD_CONTAINERS, unread)
-    await refuse_lost_memberships(context)
+    await refuse_lost_memberships(context.state, context.accepted)
 
 
-async def close_run(context: RunContext, outcome: Json) -> None:
+async def close_run(source: Source, state: RunState, task: RunTask, outcome: Json) -> None:
     """Move the watermark and close the run; only after everything else succeeded."""
-    account, run = context.source.account, context.state.run
-    if not context.task.options.only:
-        watermark: datetime = (
-            run.started_at + account.clock_skew - context.source.service.limits.lag - timedelta(seconds=1)
-        )
-        await context.state.store.set_meta(context.task.note_key(WATERMARK), instant_text(watermark))
-        await keep_disappearance(context.state, whole=await listed_all(context))
-        await context.state.store.keep_members(without=TARGET)
-        await advance(context)
-        await forget_reported(context.state.store)
-        if context.task.wave is not None:
-            await context.task.wave.note_run(context.state.store, context.state.run.id)
-    await context.state.store.finish(run.id, outcome)
+    account, run = source.account, state.run
+    if not task.options.only:
+        watermark: datetime = run.started_at + account.clock_skew - source.service.limits.lag - timedelta(seconds=1)
+        await state.store.set_meta(task.note_key(WATERMARK), instant_text(watermark))
+        await keep_disappearance(state, whole=await listed_all(source, state, task.options))
+        await state.store.keep_members(without=TARGET)
+        await advance(state, task)
+        await forget_reported(state.store)
+        if task.wave is not None:
+            await task.wave.note_run(state.store, state.run.id)
+    await state.store.finish(run.id, outcome)
 
 
 async def _awaited(call: Coroutine[Any, Any, None]) -> None:

@@ -16,13 +16,13 @@ from dam_sync.engine.compare.facts import Members, scope_of
 from dam_sync.engine.compare.file_keys import version_key
 from dam_sync.engine.compare.files import file_facts
 from dam_sync.engine.compare.parts import STATUS, PartKind, part_of
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.decide.part_patches import patch_of
 from dam_sync.engine.decide.three_way import kept_values
 from dam_sync.engine.read.compared import with_everybody, with_names
 from dam_sync.engine.read.facts import differing, facts_of
 from dam_sync.engine.run.dry_run import INVENTED
-from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.capabilities import Operation
 from dam_sync.model.codec import draft_from_json, placements_to_json
@@ -33,11 +33,11 @@ from dam_sync.model.values import Json, Row, Scalar, Term, Value, instant_text, 
 NOWHERE: frozenset[Placement] = frozenset()
 
 
-def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
+def kept_of_original(target: Target, crosswalk: Crosswalk, draft: Draft, seen: Draft, actual: Asset) -> dict[str, Json]:
     """What the original has instead of values of the draft, by path (see `LinkRow.kept`). seen: the draft with what
     more people see (`as_seen`): the next run hides or limits that, so it is not kept."""
-    schema, open_to = context.target.schema, with_everybody(context.target, actual, draft)
-    found = differing(context.target, context.mapping.crosswalk, draft, open_to)
+    schema, open_to = target.schema, with_everybody(target, actual, draft)
+    found = differing(target, crosswalk, draft, open_to)
     there, kept = with_names(actual, schema, draft.tags), dict[str, Json]()
     for path in dict.fromkeys(one.path for one in found):
         part = part_of(path)
@@ -45,19 +45,19 @@ def kept_of_original(context: RunContext, draft: Draft, seen: Draft, actual: Ass
             if path in (STATUS, *RIGHTS) and not draft.closed and _decides(seen, path) == _decides(draft, path):
                 kept[path] = _seen(actual, path)
         elif part.kind is PartKind.CONTAINERS:
-            kept.update(_places(context, draft, there))
+            kept.update(_places(target, crosswalk, draft, there))
         else:
             kept[path] = patch_of(part).held(there, path)
     return kept
 
 
-def _places(context: RunContext, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
+def _places(target: Target, crosswalk: Crosswalk, draft: Draft, there: Asset) -> Iterator[tuple[str, Json]]:
     """By kind, where the containers differ. Of a target whose assets do not carry all memberships, the original counts
     as in each container of the draft that exists."""
-    if Operation.MEMBERS in context.target.service.capabilities:
+    if Operation.MEMBERS in target.service.capabilities:
         made = frozenset(place for place in draft.placements if not place.id.startswith(INVENTED))
         there = replace(there, placements=there.placements | made)
-    facts, scope = facts_of(context.target, members=Members.ALL), scope_of(context.mapping.crosswalk)
+    facts, scope = facts_of(target, members=Members.ALL), scope_of(crosswalk)
     for path, part in compare(NOTHING_EXPECTED, there, facts, scope, draft).parts.items():
         if path.startswith(PLACEMENTS) and not part.same:
             held = (place for place in there.placements if place.kind == path.removeprefix(PLACEMENTS))
@@ -108,12 +108,12 @@ def _made_id(identity: str) -> str:
     return "" if identity.startswith(INVENTED) else identity
 
 
-def as_adopted(context: RunContext, drafted: Drafted, link: LinkRow | None) -> tuple[Drafted, frozenset[Placement]]:
+def as_adopted(target: Target, drafted: Drafted, link: LinkRow | None) -> tuple[Drafted, frozenset[Placement]]:
     """The draft without what an adoption recorded although the target lacks it, and these containers: terms of values
     that the original keeps, and containers, are not created for it as long as the source has them."""
     if link is None or not link.kept:
         return drafted, NOWHERE
-    before = context.target.counterparts.present(link.draft, context.target.schema)
+    before = target.counterparts.present(link.draft, target.schema)
     held = containers_not_made(draft_from_json(before), drafted.draft)
     unmade_fields = {key for key, _ in drafted.unmade} & {path.removeprefix(FIELDS) for path in link.kept}
     if not (held or unmade_fields):

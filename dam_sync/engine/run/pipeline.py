@@ -23,6 +23,7 @@ from dam_sync.engine.write.accounts import with_parked_account
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.errors import Disposition, StillFetching, StopKind, StopRequested, WorkerLost
 from dam_sync.model.outcome import Outcome
+from dam_sync.model.run_options import Progress
 from dam_sync.model.waits import Wait, current_waits
 from dam_sync.model.wording import counted
 from dam_sync.store.rows import Work
@@ -208,7 +209,7 @@ class Pipeline:
         if self.context.task.wave is not None:
             outcome = self.context.task.wave.stamped(work, outcome)
         await self.context.state.store.complete(work, outcome)
-        _count(self.context, outcome)
+        _count(self.context.phases.progress, outcome)
         self.parking.watch(work, outcome, self.in_hand.values())
 
     def _described(self, outcome: Outcome, asset: Asset | None) -> Outcome:
@@ -264,8 +265,7 @@ class Pipeline:
         self.moved.set()
 
 
-def _count(context: RunContext, outcome: Outcome) -> None:
-    progress = context.phases.progress
+def _count(progress: Progress, outcome: Outcome) -> None:
     match outcome.action:
         case "created":
             progress.created += 1

@@ -8,15 +8,19 @@ from dataclasses import dataclass, replace
 
 from dam_sync.aio.task_group import TaskGroup
 from dam_sync.engine.context.error_policy import ParkAsset, react
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.model.asset import Asset, AssetId
 from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.exposure import ExposureRule, Purpose, link_widenings
 from dam_sync.model.link import LinkRow
+from dam_sync.model.policy import Policy
 from dam_sync.model.public_link import EXPIRES, LinkWidening, Redirect, counterpart, is_signed, plain_url
+from dam_sync.model.run_options import Progress
 from dam_sync.model.service import Published, Service
 from dam_sync.store.redirect_list import RedirectList
+from dam_sync.store.store import SqlStore
 
 PAGE = 200
 NONE = "no counterpart: "
@@ -46,25 +50,29 @@ WORDS: Mapping[ExposureRule, str] = {
 class LinkReader:
     """Reads the public links of assets of both services into a list."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    store: SqlStore
+    stopping: Stopping
+    progress: Progress
     found: RedirectList
 
     async def read(self) -> None:
         """Every moved asset, then those that were listed and not moved. Raises what stops a run; safe to repeat."""
-        context, after = self.context, ""
-        context.phases.progress.begin(COLLECTING)
-        while page := await context.state.store.iter_links(after, PAGE):
+        after = ""
+        self.progress.begin(COLLECTING)
+        while page := await self.store.iter_links(after, PAGE):
             after = page[-1].source
             await self._read_page(
                 [Moved(AssetId(link.source), AssetId(link.target), closed=_closed(link)) for link in page]
             )
         after = ""
-        while rest := await context.state.store.unlinked(after, PAGE):
+        while rest := await self.store.unlinked(after, PAGE):
             after = rest[-1][0]
             await self._read_page([Moved(asset, AssetId(""), _why(action, cause)) for asset, action, cause in rest])
 
     async def _read_page(self, page: Sequence[Moved]) -> None:
-        permits = asyncio.Semaphore(self.context.source.readers)
+        permits = asyncio.Semaphore(self.source.readers)
 
         async def read(moved: Moved) -> list[Redirect]:
             async with permits:
@@ -74,19 +82,19 @@ class LinkReader:
             tasks = [group.start(read, each) for each in page]
         for task in tasks:
             self.found.add(task.result())
-        self.context.phases.progress.listed += len(page)
-        if self.context.stopping.token.reason:
-            raise self.context.stopping.token.error("run the same command again")
+        self.progress.listed += len(page)
+        if self.stopping.token.reason:
+            raise self.stopping.token.error("run the same command again")
 
     async def _of(self, moved: Moved) -> list[Redirect]:
-        old = await _published(self.context.source.service, moved.source)
+        old = await _published(self.source.service, moved.source)
         if old is None or not old.links:
             return []  # an asset that nobody could link to
         new, reason = None, moved.reason
-        if not reason and Operation.PUBLIC_LINKS not in self.context.target.service.capabilities:
-            reason = f"{NONE}{_without_links(self.context.target.service)}"
+        if not reason and Operation.PUBLIC_LINKS not in self.target.service.capabilities:
+            reason = f"{NONE}{_without_links(self.target.service)}"
         elif not reason:
-            new = await _published(self.context.target.service, moved.target)
+            new = await _published(self.target.service, moved.target)
             reason = GONE if new is None else UNPUBLISHED
         widened = () if new is None else self._widened(old.asset, new.asset, closed=moved.closed)
         links = {} if new is None else new.links
@@ -96,7 +104,7 @@ class LinkReader:
     def _widened(self, source: Asset, target: Asset, *, closed: bool) -> tuple[LinkWidening, ...]:
         """The rules by which a new link that opens without a login lets in more people than see the asset, here or
         there, as both are now. closed: whether the job keeps the asset hidden at the target, whatever is seen of it."""
-        service, now = self.context.target.service, self.context.target.time.earliest()
+        service, now = self.target.service, self.target.time.earliest()
         until = target.rights.expires_at if service.capabilities.links.dates else None
         found = [
             LinkWidening(one.rule, side)
@@ -118,12 +126,12 @@ class Moved:
     closed: bool = False
 
 
-def leave_out_exposed(context: RunContext, found: RedirectList) -> None:
+def leave_out_exposed(source: Source, target: Target, policy: Policy, found: RedirectList) -> None:
     """Leave out each redirect by which more people could open an asset than before, by any rule that the job does not
     accept, and note by which rules the others were let through. Judged by the responses of the links where they were
     asked, else by what the services say of theirs."""
-    old, new = context.source.service.capabilities.links, context.target.service.capabilities.links
-    waivers = context.task.policy.exposure
+    old, new = source.service.capabilities.links, target.service.capabilities.links
+    waivers = policy.exposure
     accepted = {rule for rule in ExposureRule if waivers.accepts(rule, Purpose.PUBLISH)}
     after = ""
     while page := found.page(after, PAGE):

@@ -13,7 +13,10 @@ from datetime import datetime
 import structlog
 
 from dam_sync.aio.polling import sleep_looking
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.read.members import read_members
 from dam_sync.engine.run.deletions import Listing, deletion_of, is_due
 from dam_sync.engine.run.pipeline import Pipeline
@@ -25,6 +28,7 @@ from dam_sync.model.deletion_policy import DeletionPolicy
 from dam_sync.model.errors import SafetyStop
 from dam_sync.model.outcome import REMOVED
 from dam_sync.model.parking import ParkReason
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.wording import counted
 from dam_sync.store.note_keys import listed_key
 from dam_sync.store.rows import Deletion
@@ -47,7 +51,12 @@ async def find_deletions(context: RunContext) -> None:
         await store.forget_deletions()
         return
     time = context.target.time
-    listing = Listing(context.state.run.id, time.latest(), await _is_complete(context), _scope(context))
+    listing = Listing(
+        context.state.run.id,
+        time.latest(),
+        await _is_complete(context.source, context.state, context.task.options),
+        _scope(context.source),
+    )
     after = ""
     while page := await store.sightings(after, PAGE, listing.run if listing.complete else None):
         after = page[-1].source
@@ -55,21 +64,26 @@ async def find_deletions(context: RunContext) -> None:
         changed = [each for seen, each in found if each is not None and each != seen.known]
         await store.keep_deletions(changed, [seen.source for seen, each in found if each is None and seen.known])
     context.task.due_by = time.earliest()
-    if _removes(context):
-        await _refuse_too_many(context, policy, context.task.due_by)
+    if _removes(context.target, context.task.options):
+        await _refuse_too_many(context.source, context.state, context.task, policy, context.task.due_by)
 
 
 async def remove_deleted(context: RunContext, worker: Worker) -> None:
     """Remove what was due when `find_deletions` counted it, and is confirmed. Raises SafetyStop if the source does not
     return assets that exist, and what stops a run; safe to repeat."""
     policy, counted = context.task.policy.deletions, context.task.due_by
-    if policy is None or counted is None or not _removes(context) or not await _is_any_due(context, policy, counted):
+    if (
+        policy is None
+        or counted is None
+        or not _removes(context.target, context.task.options)
+        or not await _is_any_due(context.state, context.task, policy, counted)
+    ):
         return
     confirmation = await Confirmation.of(context)
     if not confirmation.control:
         return  # nothing shows that the credential still sees the library
     pending = set[AssetId]()  # at the target
-    async for due in _due(context, policy, counted):
+    async for due in _due(context.state, context.task, policy, counted):
         await context.phases.enter("confirming deletions")
         pending.update(AssetId(each.target) for each in await confirmation.confirmed(due))
     if not pending:
@@ -81,7 +95,7 @@ async def remove_deleted(context: RunContext, worker: Worker) -> None:
     await read_members(
         context.target, context.mapping.crosswalk, context.state.store, context.task, context.phases, pending
     )
-    async for due in _due(context, policy, counted):
+    async for due in _due(context.state, context.task, policy, counted):
         gone = await confirmation.confirmed(due)
         await _remove(context, worker, [AssetId(each.source) for each in gone])
         context.stopping.refuse_stopped()
@@ -99,7 +113,11 @@ class Confirmation:
     @classmethod
     async def of(cls, context: RunContext) -> Confirmation:
         """With control assets that are spread over the library."""
-        return cls(context, await context.state.store.sample_existing(CONTROL), await _is_complete(context))
+        return cls(
+            context,
+            await context.state.store.sample_existing(CONTROL),
+            await _is_complete(context.source, context.state, context.task.options),
+        )
 
     async def confirmed(self, due: Sequence[Deletion]) -> list[Deletion]:
         """Those that are gone; the others are forgotten. Raises SafetyStop."""
@@ -118,45 +136,60 @@ class Confirmation:
         account = await context.source.service.probe()
         lost = await context.source.service.missing(self.control, context.clock.now())
         if (account.tenant, account.user) != (known.tenant, known.user):
-            raise await _stop(context, "the source is another tenant or another user than at the start of this run")
+            raise await _stop(
+                context.source,
+                context.state,
+                context.task.options,
+                "the source is another tenant or another user than at the start of this run",
+            )
         if len(lost) > (0 if self.strict else len(self.control) // 2):
             found = f"{len(lost)} of {len(self.control)} assets that exist at the source cannot be found there by id"
-            raise await _stop(context, f"{found}: nothing is removed")
+            raise await _stop(context.source, context.state, context.task.options, f"{found}: nothing is removed")
 
 
-async def _refuse_too_many(context: RunContext, policy: DeletionPolicy, now: datetime) -> None:
-    removed = (await context.state.store.tally(context.state.run.id)).get(REMOVED, 0)
-    due = sum([len(page) async for page in _due(context, policy, now)])
-    linked = await context.state.store.link_count() + removed
+async def _refuse_too_many(
+    source: Source, state: RunState, task: RunTask, policy: DeletionPolicy, now: datetime
+) -> None:
+    removed = (await state.store.tally(state.run.id)).get(REMOVED, 0)
+    due = sum([len(page) async for page in _due(state, task, policy, now)])
+    linked = await state.store.link_count() + removed
     if due and not policy.allows(removed + due, linked):
         found = f"{removed + due:,} of {counted(linked, 'asset')} would be removed from the target"
-        raise await _stop(context, f"{found}, more than `max_deletes: {policy.limit}` allows in one run", LIMIT_HINT)
+        raise await _stop(
+            source,
+            state,
+            task.options,
+            f"{found}, more than `max_deletes: {policy.limit}` allows in one run",
+            LIMIT_HINT,
+        )
 
 
-async def _stop(context: RunContext, message: str, hint: str = SCOPE_HINT) -> SafetyStop:
+async def _stop(
+    source: Source, state: RunState, options: RunOptions, message: str, hint: str = SCOPE_HINT
+) -> SafetyStop:
     """The error, once the listing is discarded. What a listing of everything saw may be gone by now."""
-    if await _is_complete(context):
-        await context.state.store.discard_listing(context.state.run.id)
+    if await _is_complete(source, state, options):
+        await state.store.discard_listing(state.run.id)
     else:
-        await context.state.store.forget_shards(context.state.run.id)
+        await state.store.forget_shards(state.run.id)
     return SafetyStop(message, hint=hint)
 
 
-async def _due(context: RunContext, policy: DeletionPolicy, now: datetime) -> AsyncIterator[list[Deletion]]:
+async def _due(state: RunState, task: RunTask, policy: DeletionPolicy, now: datetime) -> AsyncIterator[list[Deletion]]:
     """Pages of what is due, without what is parked because it was changed at the target."""
     after = ""
-    while page := await context.state.store.deletions(after, PAGE, without=ParkReason.CHANGED_AT_TARGET):
+    while page := await state.store.deletions(after, PAGE, without=ParkReason.CHANGED_AT_TARGET):
         after = page[-1].source
-        due = [each for each in page if is_due(each, policy, now, context.state.run.id)]
-        if context.task.wave is not None:
-            own = await context.task.wave.own_of(context.state.store, [AssetId(each.source) for each in due])
+        due = [each for each in page if is_due(each, policy, now, state.run.id)]
+        if task.wave is not None:
+            own = await task.wave.own_of(state.store, [AssetId(each.source) for each in due])
             due = [each for each in due if each.source in own]
         if due:
             yield due
 
 
-async def _is_any_due(context: RunContext, policy: DeletionPolicy, now: datetime) -> bool:
-    async for _ in _due(context, policy, now):
+async def _is_any_due(state: RunState, task: RunTask, policy: DeletionPolicy, now: datetime) -> bool:
+    async for _ in _due(state, task, policy, now):
         return True
     return False
 
@@ -175,20 +208,19 @@ async def _remove(context: RunContext, worker: Worker, gone: Sequence[AssetId]) 
     worker.confirmed = frozenset()
 
 
-def _removes(context: RunContext) -> bool:
+def _removes(target: Target, options: RunOptions) -> bool:
     """Whether this run may remove anything: a run of some assets does not."""
-    options = context.task.options
-    return Operation.REMOVE in context.target.service.capabilities and not options.only and options.limit is None
+    return Operation.REMOVE in target.service.capabilities and not options.only and options.limit is None
 
 
-async def _is_complete(context: RunContext) -> bool:
+async def _is_complete(source: Source, state: RunState, options: RunOptions) -> bool:
     """Whether the listing of this run has every asset, and was read in one go."""
-    if context.task.options.limit is not None or not await listed_all(context):
+    if options.limit is not None or not await listed_all(source, state, options):
         return False
-    return bool(await context.state.store.get_meta(listed_key(context.state.run.id)))
+    return bool(await state.store.get_meta(listed_key(state.run.id)))
 
 
-def _scope(context: RunContext) -> str:
+def _scope(source: Source) -> str:
     """What was listed, and by whom: listings of different scopes are not compared."""
-    account = context.source.account
-    return digest_of([context.source.scope, account.tenant, account.user])
+    account = source.account
+    return digest_of([source.scope, account.tenant, account.user])

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dam_sync.engine.context.libraries import Source
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.model.asset import digest_of
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import ParkReason
+from dam_sync.model.run_options import RunOptions
 from dam_sync.store.note_keys import PARKED_BY_MAPPING, PARKED_BY_POLICY
 from dam_sync.store.rows import Work
 
@@ -36,13 +38,9 @@ async def retry_parked(context: RunContext) -> None:
         context.tallies.retried[PASSED] += await store.retry_passing(MOST_RUNS)
 
 
-def unseen_changes(context: RunContext, since: str | None) -> tuple[str, ...]:
+def unseen_changes(source: Source, options: RunOptions, since: str | None) -> tuple[str, ...]:
     """What changes without being listed by date; nothing for a run that lists everything."""
-    return (
-        ()
-        if not since or context.task.options.only or context.task.options.full
-        else context.source.service.limits.undated
-    )
+    return () if not since or options.only or options.full else source.service.limits.undated
 
 
 def with_limit(work: Work, outcome: Outcome) -> Outcome:

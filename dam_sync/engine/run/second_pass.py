@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 import structlog
 
 from dam_sync.engine.context.error_policy import ParkAsset, react
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.run_state import RunState
+from dam_sync.engine.context.stopping import Stopping
 from dam_sync.engine.decide.patches import changes_of_members
 from dam_sync.engine.guards.mass_deletion import Disappearance, disappearance_of
 from dam_sync.model import journal_names
@@ -17,12 +20,14 @@ from dam_sync.model.capabilities import Feature, Operation
 from dam_sync.model.errors import DamSyncError, Rejected
 from dam_sync.model.journal import call_again, note_fact
 from dam_sync.model.ports import Journal
+from dam_sync.model.run_options import RunOptions
 from dam_sync.model.values import Json
 from dam_sync.model.write_record import WriteRecord, recording
 from dam_sync.store.note_keys import RETRIED_REFUSALS, window_key
 from dam_sync.store.refused import circle_of
 from dam_sync.store.rows import RelationRow
 from dam_sync.store.runs import PLACES
+from dam_sync.store.store import SqlStore
 
 log = structlog.get_logger(__name__)
 RELATIONS_AT_ONCE = 200
@@ -66,23 +71,23 @@ async def write_memberships(context: RunContext) -> None:
         pending := await context.state.store.next_placements(context.target.service.limits.member_batch)
     ) is not None:
         context.stopping.refuse_stopped()
-        await _write_memberships(context, MemberChange(*pending))
+        await _write_memberships(context.target, context.state, MemberChange(*pending))
 
 
-async def place_recorded(context: RunContext, journal: Journal, name: str, change: MemberChange) -> None:
+async def place_recorded(target: Target, journal: Journal, name: str, change: MemberChange) -> None:
     """Change members of a container as one recorded step of this name. Raises what the target raises."""
 
     async def call() -> Json:
-        await context.target.service.place(change.container, change.add, change.remove)
+        await target.service.place(change.container, change.add, change.remove)
         return {"add": len(change.add), "remove": len(change.remove)}
 
     with recording(WriteRecord(change.container.id, changes_of_members(change.add, change.remove))):
         await journal.run(name, call, idempotent=True)
 
 
-async def _write_memberships(context: RunContext, change: MemberChange) -> None:
+async def _write_memberships(target: Target, state: RunState, change: MemberChange) -> None:
     try:
-        await _place(context, change)
+        await _place(target, state, change)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
@@ -90,18 +95,18 @@ async def _write_memberships(context: RunContext, change: MemberChange) -> None:
         if len(change.assets) == 1:
             (asset,) = change.assets
             log.warning("placement.refused", container=container.text, asset=asset, message=error.message)
-            await context.state.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
+            await state.store.placement_refused(container, asset, f"{container.kind} {container.text}: {error}")
             return
         for half in change.halves():  # one bad asset must not block the others
-            await _write_memberships(context, half)
+            await _write_memberships(target, state, half)
 
 
-async def _place(context: RunContext, change: MemberChange) -> None:
+async def _place(target: Target, state: RunState, change: MemberChange) -> None:
     """What is about to be changed is durable before the call, one commit a batch; its result is with the end of what
     waited, in another. A rollback takes all that is noted for changed, so that no more than one call is noted at a
     time."""
-    store, name = context.state.store, change.name
-    notes = store.run_journal(f"{PLACES}{context.state.run.id}")
+    store, name = state.store, change.name
+    notes = store.run_journal(f"{PLACES}{state.run.id}")
     meant: Json = {
         "container": change.container.id,
         "add": [*map(str, change.add)],
@@ -109,53 +114,53 @@ async def _place(context: RunContext, change: MemberChange) -> None:
     }
     await note_fact(notes, journal_names.placing(name), meant)
     try:
-        journal = store.placement_journal(context.state.run.id, change.container, change.assets, name)
-        await place_recorded(context, journal, name, change)
+        journal = store.placement_journal(state.run.id, change.container, change.assets, name)
+        await place_recorded(target, journal, name, change)
     except Rejected:
         await notes.discard(journal_names.placing(name))
         raise
 
 
-async def write_relations(context: RunContext) -> None:
+async def write_relations(target: Target, state: RunState, stopping: Stopping) -> None:
     """Remove relations that left the source, then write those whose two ends exist; the others wait and are
     reported."""
-    if Operation.RELATE not in context.target.service.capabilities:
+    if Operation.RELATE not in target.service.capabilities:
         return
-    await _remove_relations(context)
-    cycles = context.target.service.capabilities.writes(Feature.CYCLES)
+    await _remove_relations(target, state, stopping)
+    cycles = target.service.capabilities.writes(Feature.CYCLES)
     after = 0
-    while rows := await context.state.store.next_relations(RELATIONS_AT_ONCE, after):
+    while rows := await state.store.next_relations(RELATIONS_AT_ONCE, after):
         for row in rows:
-            context.stopping.refuse_stopped()
+            stopping.refuse_stopped()
             after = row.seq
             if not row.owner_target or not row.other_target:
                 continue
-            if not cycles and await context.state.store.leads(row.kind, row.other, row.owner):
-                await context.state.store.relation_refused(row, circle_of(row.kind))
+            if not cycles and await state.store.leads(row.kind, row.other, row.owner):
+                await state.store.relation_refused(row, circle_of(row.kind))
                 continue
-            await _write_relation(context, row, adds=True)
+            await _write_relation(target, state, row, adds=True)
 
 
-async def _remove_relations(context: RunContext) -> None:
+async def _remove_relations(target: Target, state: RunState, stopping: Stopping) -> None:
     """One whose other asset was not moved, or is no longer linked, was never written or is gone with it."""
     after = 0
-    while rows := await context.state.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
+    while rows := await state.store.next_relations(RELATIONS_AT_ONCE, after, adds=False):
         for row in rows:
-            context.stopping.refuse_stopped()
+            stopping.refuse_stopped()
             after = row.seq
             if row.owner_target and row.other_target:
-                await _write_relation(context, row, adds=False)
+                await _write_relation(target, state, row, adds=False)
             else:
-                await context.state.store.relations_done([row])
+                await state.store.relations_done([row])
 
 
-async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) -> None:
+async def _write_relation(target: Target, state: RunState, row: RelationRow, *, adds: bool) -> None:
     """Write or remove one relation; a later change of mind is a write of its own. Its intent is one commit, its result
     and the end of what waited are another."""
     relation = Relation(row.kind, AssetId(row.other_target))
 
     async def call() -> Json:
-        write = context.target.service.relate if adds else context.target.service.unrelate
+        write = target.service.relate if adds else target.service.unrelate
         await write(AssetId(row.owner_target), relation)
         return True
 
@@ -163,33 +168,33 @@ async def _write_relation(context: RunContext, row: RelationRow, *, adds: bool) 
         detail: Json = {"kind": row.kind, "target": row.other_target}
         with recording(WriteRecord(row.owner_target, {"relation": [None, detail] if adds else [detail, None]})):
             name = journal_names.relation(row.owner, row.kind, row.other, adds=adds)
-            journal = context.state.store.relation_journal(context.state.run.id, row, adds=adds)
+            journal = state.store.relation_journal(state.run.id, row, adds=adds)
             await journal.run(name, call, reconcile=call_again)
     except DamSyncError as error:
         if not isinstance(react(error), ParkAsset):
             raise
         log.warning("relation.refused", asset=row.owner, other=row.other, message=error.message)
-        await context.state.store.relation_refused(row, f"{row.kind}: {error.message}")
+        await state.store.relation_refused(row, f"{row.kind}: {error.message}")
 
 
-async def unwritten_relations(context: RunContext) -> list[tuple[str, int]]:
+async def unwritten_relations(store: SqlStore) -> list[tuple[str, int]]:
     """How many relations were not written, by reason; an empty reason for those that wait for an asset. What a service
     refused is parked with its asset instead."""
-    found = await context.state.store.relations_refused()
+    found = await store.relations_refused()
     return [(each.reason, each.number) for each in found if not each.reason or each.closes_circle]
 
 
-async def disappeared(context: RunContext) -> Disappearance | None:
+async def disappeared(source: Source, state: RunState, options: RunOptions) -> Disappearance | None:
     """What is gone from the source and was not reported before, if this run can tell."""
-    whole = await listed_all(context)
-    loss = await disappearance_of(context.state, whole=whole)
-    part = context.task.options.only or context.task.options.sample
+    whole = await listed_all(source, state, options)
+    loss = await disappearance_of(state, whole=whole)
+    part = options.only or options.sample
     return loss if loss.gone and (whole or loss.fresh) and not part else None
 
 
-async def listed_all(context: RunContext) -> bool:
+async def listed_all(source: Source, state: RunState, options: RunOptions) -> bool:
     """Whether this run lists every asset of the source, so that a missing one is gone."""
-    if context.task.options.only:
+    if options.only:
         return False
-    window = await context.state.store.get_meta(window_key(context.state.run.id))
-    return context.source.service.limits.enumerates_all or (window is not None and window["since"] is None)
+    window = await state.store.get_meta(window_key(state.run.id))
+    return source.service.limits.enumerates_all or (window is not None and window["since"] is None)

@@ -3,7 +3,10 @@ source, and those that the rotation compares, are read again by their ids."""
 
 from __future__ import annotations
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.accepted import Accepted
+from dam_sync.engine.context.libraries import Source
+from dam_sync.engine.context.run_context import RunContext, Tallies
+from dam_sync.engine.context.run_state import RunState
 from dam_sync.engine.guards.finding import GuardFinding, refuse
 from dam_sync.engine.guards.mass_deletion import FEW, SHRUNK
 from dam_sync.engine.read.members import TARGET
@@ -30,14 +33,15 @@ async def read_unlisted(context: RunContext) -> None:
         return
     if context.task.wave is not None:
         await context.task.wave.read_due(context.state.store, context.state.run.id)
-    unlisted = not await listed_all(context)  # otherwise what was not listed is gone
+    whole = await listed_all(context.source, context.state, context.task.options)
+    unlisted = not whole  # otherwise what was not listed is gone
     await _restored(context, unlisted=unlisted)
     read_all = bool(window.get("full")) and context.task.wave is None  # with waves, of one wave only
     if read_all or not await context.state.store.link_count():
         return
-    await _changed_members(context, unlisted=unlisted)
+    await _changed_members(context.source, context.state, context.tallies, unlisted=unlisted)
     if context.task.rotation is not None:
-        await _linked(context, context.task.rotation, unlisted=unlisted)
+        await _linked(context.state, context.tallies, context.task.rotation, unlisted=unlisted)
         await _left_out(context, context.task.rotation, unlisted=unlisted)
 
 
@@ -59,32 +63,32 @@ async def _restored(context: RunContext, *, unlisted: bool) -> None:
         await store.set_meta(key, dict(sorted(now.items())))
 
 
-async def _changed_members(context: RunContext, *, unlisted: bool) -> None:
-    if Operation.MEMBERS not in context.source.service.capabilities:
+async def _changed_members(source: Source, state: RunState, tallies: Tallies, *, unlisted: bool) -> None:
+    if Operation.MEMBERS not in source.service.capabilities:
         return
-    store, after = context.state.store, ""
+    store, after = state.store, ""
     while page := await store.changed_members(after, PAGE):
         after = page[-1]
-        found = await store.read_again(context.state.run.id, page, unlisted=unlisted)
-        context.tallies.read_again[MEMBERSHIPS] += found
+        found = await store.read_again(state.run.id, page, unlisted=unlisted)
+        tallies.read_again[MEMBERSHIPS] += found
 
 
-async def refuse_lost_memberships(context: RunContext) -> None:
+async def refuse_lost_memberships(state: RunState, accepted: Accepted) -> None:
     """Raises SafetyStop if most memberships are gone since the last run: every asset would leave its containers."""
-    before, now = await context.state.store.member_counts(without=TARGET)
-    if context.state.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
+    before, now = await state.store.member_counts(without=TARGET)
+    if state.run.command == RUN and before - now > max(FEW, before * (1 - SHRUNK)):
         found = (
             f"the source returns {counted(now, 'membership')} of containers, and returned {before:,} in the last run"
         )
-        await context.accepted.accept(refuse([GuardFinding(found, LOST_HINT)], context.accepted.options))
+        await accepted.accept(refuse([GuardFinding(found, LOST_HINT)], accepted.options))
 
 
-async def _linked(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:
-    store, after = context.state.store, ""
+async def _linked(state: RunState, tallies: Tallies, rotation: Rotation, *, unlisted: bool) -> None:
+    store, after = state.store, ""
     while page := await store.linked_assets(after, PAGE):
         after = page[-1]
         due = [asset for asset in page if rotation.is_due(asset)]
-        context.tallies.read_again[ROTATION] += await store.read_again(context.state.run.id, due, unlisted=unlisted)
+        tallies.read_again[ROTATION] += await store.read_again(state.run.id, due, unlisted=unlisted)
 
 
 async def _left_out(context: RunContext, rotation: Rotation, *, unlisted: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from dam_sync.engine.compare.file_keys import kept_versions, version_key
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.error_policy import ReleaseAsset, RestartAsset, react
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, ReadAsset, Written
 from dam_sync.engine.context.writers import AssetWriter
@@ -43,6 +44,7 @@ from dam_sync.model.loss_rules import LossRule
 from dam_sync.model.mistyped import damage_named
 from dam_sync.model.outcome import Outcome
 from dam_sync.model.parking import MappingCause, ParkReason, SkipReason
+from dam_sync.model.policy import Policy
 from dam_sync.model.service import TRASH
 from dam_sync.model.values import Term
 from dam_sync.store.rows import READ_AGAIN, Work
@@ -309,7 +311,7 @@ class Worker:
         """The draft with a free file name, and its terms and containers created. Raises Conflict, Unsupported before
         anything is created if the asset will be parked."""
         asset = item.asset
-        drafted, held = as_adopted(self.context, item.drafted, item.link)
+        drafted, held = as_adopted(self.context.target, item.drafted, item.link)
         if item.link is None and not item.work.begun:
             await self._refuse_double(asset, marker)
         if drafted.new_terms:
@@ -329,7 +331,14 @@ class Worker:
         bare = bare_names(asset, draft, self.context.target)
         draft = replace(draft, placements=draft.placements | held)
         listed = listed_terms(self.context.target, asset, draft, drafted.new_terms)
-        losses = (*drafted.losses, *left_versions(asset, self.context), *taken, *bare, *stuck, *listed)
+        losses = (
+            *drafted.losses,
+            *left_versions(asset, self.context.target, self.context.task.policy),
+            *taken,
+            *bare,
+            *stuck,
+            *listed,
+        )
         return replace(item, asset=related, drafted=replace(drafted, draft=draft, losses=losses).with_terms(created))
 
     async def _refuse_double(self, asset: Asset, marker: str) -> None:
@@ -382,14 +391,10 @@ class Worker:
         return gone
 
 
-def left_versions(asset: Asset, context: RunContext) -> tuple[Loss, ...]:
+def left_versions(asset: Asset, target: Target, policy: Policy) -> tuple[Loss, ...]:
     """Older versions that the policy leaves out; those that the target cannot store are a separate loss."""
     older = len(asset.versions) - 1
-    if (
-        older < 1
-        or context.task.policy.versions == "all"
-        or not context.target.service.capabilities.writes(Feature.VERSIONS)
-    ):
+    if older < 1 or policy.versions == "all" or not target.service.capabilities.writes(Feature.VERSIONS):
         return ()
     return (Loss("versions", LossRule.CURRENT_ONLY, f"{older} older"),)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.mapping.compile import marker_value
+from dam_sync.mapping.crosswalk import Crosswalk
 from dam_sync.model.asset import Asset, AssetId, Entry, Marker
 from dam_sync.model.errors import NotFound
 from dam_sync.model.link import LinkRow
@@ -23,13 +24,15 @@ MOST = 100_000  # marked assets without a link that are looked up
 class DoubledAssets:
     """Assets of the target without a link, by what marks them. listed: from the listing, which may be behind."""
 
-    context: RunContext
+    source: Source
+    target: Target
+    crosswalk: Crosswalk
     listed: dict[str, list[AssetId]] = field(default_factory=dict)
     number: int = 0
 
     def collect(self, entries: Iterable[Entry]) -> None:
         """Those that are marked, of entries without a link."""
-        marker = self.context.mapping.crosswalk.marker
+        marker = self.crosswalk.marker
         for entry in entries:
             if marker is None or entry.asset is None or entry.asset.status == TRASH:
                 continue
@@ -48,18 +51,18 @@ class DoubledAssets:
 
     def _marks_of(self, link: LinkRow) -> Iterator[str]:
         """By what an asset is recognized as created for this one of the source."""
-        name = self.context.mapping.crosswalk.marker
+        name = self.crosswalk.marker
         if name is not None and self.listed:
-            marker = Marker(name, marker_value(self.context.source.account.tenant, AssetId(link.source)))
+            marker = Marker(name, marker_value(self.source.account.tenant, AssetId(link.source)))
             yield marker.value
-            yield self.context.target.service.token_of(marker)
+            yield self.target.service.token_of(marker)
 
     async def _is_there(self, identity: AssetId, mark: str) -> bool:
         try:
-            asset = await self.context.target.service.fetch(identity)
+            asset = await self.target.service.fetch(identity)
         except NotFound:
             return False
-        return asset.status != TRASH and mark in _marks(asset, self.context.mapping.crosswalk.marker or "")
+        return asset.status != TRASH and mark in _marks(asset, self.crosswalk.marker or "")
 
 
 def _marks(asset: Asset, marker: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.files import FilePair
 from dam_sync.engine.compare.patterns import NOT_COMPARED, OTHER_BYTES, pattern_of_size
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.model.errors import FileReplaced, IntegrityError, OtherVersion
 from dam_sync.model.ports import Content
 from dam_sync.transfer.digests import computable
@@ -38,7 +38,8 @@ class Compared:
 class FileCheck:
     """Compares pairs of files at one level of `verify`; bytes: downloaded from the target so far."""
 
-    context: RunContext
+    source: Source
+    target: Target
     level: str
     bytes: int = 0
 
@@ -67,12 +68,12 @@ class FileCheck:
         downloads = self.level == "bytes" or not expected
         try:
             if downloads:
-                expected, _ = await _read(lambda: self.context.source.contents(ours, ours.name))
+                expected, _ = await _read(lambda: self.source.contents(ours, ours.name))
         except FileReplaced as error:
             return _not_compared(pair, "source", error)
         proven = replace(theirs, digests=expected)
         try:
-            _, size = await _read(lambda: self.context.target.contents(proven, proven.name))
+            _, size = await _read(lambda: self.target.contents(proven, proven.name))
             self.bytes += size
         except FileReplaced as error:
             return _not_compared(pair, "target", error)

@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from xml.sax.saxutils import escape
 
 from dam_sync.engine.compare.patterns import MISSING, NOT_COMPARED
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Source, Target
 from dam_sync.engine.verification.groups import DifferenceGroup, Found
 from dam_sync.model.asset import AssetId, FileRef
 from dam_sync.model.errors import DamSyncError
 from dam_sync.model.limits import MIB
 from dam_sync.model.values import instant_text
 from dam_sync.model.wording import counted
+from dam_sync.store.store import SqlStore
 
 READ = MIB // 2  # first bytes of a file, in which its metadata is looked for
 FILES = 3  # files that are read for a group, and GROUPS groups
@@ -40,34 +41,32 @@ REMEDY = (
 )
 
 
-async def find_causes(context: RunContext, groups: Sequence[DifferenceGroup]) -> None:
+async def find_causes(source: Source, target: Target, store: SqlStore, groups: Sequence[DifferenceGroup]) -> None:
     """Say of groups of fields what is known of who wrote the values, and what to do. Reads the beginning of a few files
     of the source; a file that cannot be read proves nothing."""
     for group in groups:
         if group.pattern is NOT_COMPARED:
             group.cause, group.remedy = OF_NO_VERSION, VERIFY_AGAIN
     suspects = [group for group in groups if _is_suspect(group)][:GROUPS]
-    written = await context.state.store.last_written(
-        sorted({one.source for group in suspects for one in group.members})
-    )
+    written = await store.last_written(sorted({one.source for group in suspects for one in group.members}))
     for group in suspects:
-        cause = await _cause_of(context, group, written)
+        cause = await _cause_of(source, target, group, written)
         if cause:
             group.cause = cause
-            group.remedy = f"{REMEDY}. {context.target.service.limits.rewrites}".removesuffix(". ")
+            group.remedy = f"{REMEDY}. {target.service.limits.rewrites}".removesuffix(". ")
 
 
 def _is_suspect(group: DifferenceGroup) -> bool:
     return group.path.startswith("fields.") and group.pattern is not MISSING
 
 
-async def _cause_of(context: RunContext, group: DifferenceGroup, written: Mapping[str, datetime]) -> str:
-    looked_at = [await _is_embedded(context, found) for found in group.members[:FILES]]
+async def _cause_of(source: Source, target: Target, group: DifferenceGroup, written: Mapping[str, datetime]) -> str:
+    looked_at = [await _is_embedded(source, found) for found in group.members[:FILES]]
     found = [one for one in looked_at if one is not None]
     if group.number < MANY and not (found and all(looked_at)):
         return ""
-    slack = context.target.service.limits.precision + ROUNDING
-    dates = dates_of(group.members, written, context.target.account.clock_skew, slack)
+    slack = target.service.limits.precision + ROUNDING
+    dates = dates_of(group.members, written, target.account.clock_skew, slack)
     return "; ".join((*_about_files(found), *dates.sentences(), UNCERTAIN))
 
 
@@ -122,14 +121,14 @@ def dates_of(members: Sequence[Found], written: Mapping[str, datetime], ahead: t
     return Dates(slack, later, alike, unknown)
 
 
-async def _is_embedded(context: RunContext, found: Found) -> bool | None:
+async def _is_embedded(source: Source, found: Found) -> bool | None:
     """Whether the file of the asset contains the texts that the target has and the source does not say; None if that
     cannot be told."""
     expected = found.difference.expected
     texts = [text for text in texts_of(found.difference.found) if text not in expected]
     try:
-        file = (await context.source.service.fetch(AssetId(found.source))).file if texts else None
-        head = await _head(context, file) if file is not None else b""
+        file = (await source.service.fetch(AssetId(found.source))).file if texts else None
+        head = await _head(source, file) if file is not None else b""
     except DamSyncError:
         return None
     return all(occurs(text, head) for text in texts) if head else None
@@ -154,10 +153,10 @@ def occurs(text: str, head: bytes) -> bool:
     return any(form in head for form in forms)
 
 
-async def _head(context: RunContext, file: FileRef) -> bytes:
+async def _head(source: Source, file: FileRef) -> bytes:
     """The first bytes of a file of the source."""
     head = bytearray()
-    stream = await context.source.service.open(file)
+    stream = await source.service.open(file)
     async with aclosing(stream):
         async for block in stream:
             head += block

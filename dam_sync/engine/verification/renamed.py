@@ -10,8 +10,8 @@ from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.name_paths import Path, PathRenaming
 from dam_sync.engine.compare.name_verdict import NamePurpose, NameVerdict
 from dam_sync.engine.compare.patterns import OTHER_NAME, RENAMED
-from dam_sync.engine.context.run_context import RunContext
-from dam_sync.mapping.crosswalk import Drafted
+from dam_sync.engine.context.libraries import Target
+from dam_sync.mapping.crosswalk import Crosswalk, Drafted
 from dam_sync.mapping.vocabulary import TermIndex
 from dam_sync.model.asset import Asset, Draft, Placement
 from dam_sync.model.conflict import FIELDS, PLACEMENTS
@@ -23,7 +23,8 @@ from dam_sync.model.values import Scalar, Term, Value
 class Renamed:
     """Of one asset: at the source, and at the target. terms: those of the target, by vocabulary."""
 
-    context: RunContext
+    target: Target
+    crosswalk: Crosswalk
     asset: Asset
     actual: Asset
     terms: Mapping[str, TermIndex]
@@ -32,7 +33,7 @@ class Renamed:
         """The draft with the names that the target has, and each of these as a difference. kept: paths where the target
         keeps its own value, of which nothing is a difference."""
         draft = drafted.draft
-        if not self.context.target.counterparts.rows:
+        if not self.target.counterparts.rows:
             return draft, []
         found = list[Difference]()
         places = {place: (now, pattern) for place, now, pattern in self._places(draft.placements)}
@@ -71,8 +72,8 @@ class Renamed:
     def _places(self, wanted: frozenset[Placement]) -> Iterator[tuple[Placement, Placement, str]]:
         """Containers of the draft that have another name at the target, that one, and whose doing it is."""
         known, naming, there = (
-            self.context.target.counterparts,
-            self.context.target.schema.naming,
+            self.target.counterparts,
+            self.target.schema.naming,
             self.actual.placements,
         )
         named = {(place.kind, place.id): place if naming is None else naming.place(place) for place in there}
@@ -81,8 +82,8 @@ class Renamed:
             row = known.of(CONTAINER, origin.kind, origin.id)
             now = named.get((row.place, row.target)) if row is not None else None
             if row is not None and now is not None:
-                renames = now.kind in self.context.target.service.capabilities.renames
-                for place in self.context.mapping.crosswalk.placed(origin):
+                renames = now.kind in self.target.service.capabilities.renames
+                for place in self.crosswalk.placed(origin):
                     if place in missing:
                         given = row.wanted if naming is None else naming.path(row.wanted)
                         yield place, now, _pattern(given, place.path, now.path, renames=renames)
@@ -92,7 +93,7 @@ class Renamed:
         value = self.actual.fields.get(key, ())
         there = {each.id: each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, Term)}
         for met in self.terms[vocabulary].sources(tuple(path)):
-            row = self.context.target.counterparts.of(TERM, met.rule.name, met.source)
+            row = self.target.counterparts.of(TERM, met.rule.name, met.source)
             if row is not None and row.target in there:
                 return there[row.target], row
         return None, None

@@ -12,6 +12,7 @@ from dam_sync.engine.compare.facts import Members, Scope
 from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.read.facts import facts_of
 from dam_sync.model.asset import Asset, Draft
+from dam_sync.store.store import SqlStore
 
 PLACEMENTS = "placements"
 REJECTED = "value at the source: {}"  # the pattern of values that the mapping refuses
@@ -34,6 +35,6 @@ async def is_unwritten(
     return all(part.waits for path, part in parts.items() if path.startswith(PLACEMENTS) and not part.same)
 
 
-async def has_conflict(context: RunContext, asset: str) -> bool:
+async def has_conflict(store: SqlStore, asset: str) -> bool:
     """Whether the asset has an open conflict, so that runs write nothing of it as it is."""
-    return bool(await context.state.store.conflicts_of([asset]))
+    return bool(await store.conflicts_of([asset]))

@@ -112,12 +112,10 @@ class Verifier:
     gate: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
+        source, target, crosswalk = self.context.source, self.context.target, self.context.mapping.crosswalk
         self.verdict = Verdict(self.level, self.context.task.policy.extras, sink=self.sink)
-        self.scope, self.files = scope_of(self.context.mapping.crosswalk), FileCheck(self.context, self.level)
-        self.origins, self.doubles = (
-            SourceTerms.of(self.context.source, self.context.mapping.crosswalk),
-            DoubledAssets(self.context),
-        )
+        self.scope, self.files = scope_of(crosswalk), FileCheck(source, target, self.level)
+        self.origins, self.doubles = SourceTerms.of(source, crosswalk), DoubledAssets(source, target, crosswalk)
         self.gate = asyncio.Semaphore(max(2, min(self.context.source.readers, self.context.writers)))
 
     async def run(self) -> Verdict:
@@ -147,7 +145,8 @@ class Verifier:
         await self._check_unvisited()
         await self._note_doubled()
         await self._look_again()
-        await find_causes(self.context, self.verdict.groups.most_frequent())
+        groups = self.verdict.groups.most_frequent()
+        await find_causes(context.source, context.target, context.state.store, groups)
 
     async def compare_one(self, link: LinkRow) -> Judgement:
         """One asset as both services return it now, without containers that are read from their own listings."""
@@ -428,7 +427,7 @@ class Verifier:
         judged.unwritten = self.patience > 0 and await is_unwritten(context, draft, actual, self.scope, found)
         differs = any(not one.extra for one in found)
         if self.patience > 0 and not judged.unwritten and differs:
-            judged.set_aside = refused or await has_conflict(context, link.source)
+            judged.set_aside = refused or await has_conflict(context.state.store, link.source)
         if differs and self._is_compared_again(judged, fresh=fresh):
             return judged  # no need to download its bytes now
         await self._compare_files(files.pairs, judged)
@@ -479,7 +478,7 @@ class Verifier:
         if drafted.draft.filename and link.filename in beside:
             drafted = replace(drafted, draft=replace(drafted.draft, filename=link.filename))
         kept = kept_values(link, drafted.draft, asset.file)  # a name that others gave is no change of the source
-        names = Renamed(self.context, asset, actual, self.terms)
+        names = Renamed(self.context.target, self.context.mapping.crosswalk, asset, actual, self.terms)
         draft, renamed = names.of(drafted, kept)
         draft = names.named(overlay(draft, kept), kept)
         return draft, [*unfit, *renamed], fixed_among(kept, self.context.target.schema), bool(unfit)

@@ -57,7 +57,9 @@ async def test_other_bytes_are_found_whatever_digest_the_source_publishes(
     ours = b"x" * size
     for theirs, evidence in ((ours, "V3"), (b"y" + ours[1:], "V0")):
         files = (FileRef("ours", "a.jpg", size, digests=digests), FileRef("theirs", "a.jpg", size))
-        check = FileCheck(Desk(tmp_path, ours, theirs).context, "digest")
+        check = FileCheck(
+            Desk(tmp_path, ours, theirs).context.source, Desk(tmp_path, ours, theirs).context.target, "digest"
+        )
         compared = await check.compare(FilePair("version", "file", *files))
         assert (compared.evidence, len(compared.found)) == (evidence, evidence == "V0")
         assert compared.by == BY_DOWNLOADS
@@ -79,7 +81,7 @@ async def test_a_mixture_is_never_called_equal(tmp_path: Path, size: int, side: 
         desk = Desk(tmp_path, mixture, mixture)
         desk.openers[side] = opened
         pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
-        compared = await FileCheck(desk.context, level).compare(pair)
+        compared = await FileCheck(desk.context.source, desk.context.target, level).compare(pair)
     (found,) = compared.found
     assert (found.pattern, found.path) == (NOT_COMPARED, "file.digest")
     assert found.found.startswith("source: " if side == "ours" else "target: ")
@@ -98,7 +100,7 @@ async def test_a_file_that_is_replaced_once_is_compared_as_it_is_now(tmp_path: P
             desk = Desk(tmp_path, b"", version_of(1, size))
             desk.openers["ours"] = opened
             pair = FilePair("file", "file", FileRef("ours", "a.jpg", size), FileRef("theirs", "a.jpg", size))
-            compared = await FileCheck(desk.context, "bytes").compare(pair)
+            compared = await FileCheck(desk.context.source, desk.context.target, "bytes").compare(pair)
         assert (compared.found, compared.evidence, compared.by) == ([], "V3", BY_DOWNLOADS)
 
 
@@ -121,6 +123,6 @@ async def test_it_says_what_was_compared_with_what(
         FileRef(name, "a.jpg", 900, digests=digests if has else {})
         for name, has in (("ours", ours), ("theirs", theirs))
     ]
-    check = FileCheck(Desk(tmp_path, data, data).context, level)
+    check = FileCheck(Desk(tmp_path, data, data).context.source, Desk(tmp_path, data, data).context.target, level)
     compared = await check.compare(FilePair("file", "file", *files))
     assert (compared.found, compared.by, compared.evidence) == ([], by, evidence)

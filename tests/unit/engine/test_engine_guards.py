@@ -575,11 +575,11 @@ async def test_a_run_stops_when_most_memberships_vanished(
             await desk.store.keep_members(without=AT_TARGET)
     desk.run = replace(RUN, command=command)
     if not stops:
-        return await refuse_lost_memberships(desk.session)
+        return await refuse_lost_memberships(desk.session.state, desk.session.accepted)
     with pytest.raises(SafetyStop, match=f"returns {now} membership.*, and returned {before} in the last run"):
-        await refuse_lost_memberships(desk.session)
+        await refuse_lost_memberships(desk.session.state, desk.session.accepted)
     desk.options = RunOptions(accept_changes=True)
-    return await refuse_lost_memberships(desk.session)
+    return await refuse_lost_memberships(desk.session.state, desk.session.accepted)
 
 
 async def test_single_assets_are_refused_while_a_whole_run_is_unfinished(desk: Desk) -> None:

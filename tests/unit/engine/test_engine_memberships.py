@@ -166,7 +166,7 @@ async def test_a_relation_is_two_commits_a_call(desk: Desk) -> None:
         await desk.link("a", "b", "c")
         await desk.queue(relations=[("view", AssetId(other), adds) for other in ("b", "c")])
         before = desk.store.commits
-        await write_relations(desk.context)
+        await write_relations(desk.context.target, desk.context.state, desk.context.stopping)
         assert desk.store.commits - before == 2 * len(desk.related)
         assert desk.related == [(adds, "t-a", other) for other in ("t-b", "t-c")]
         assert await desk.store.next_relations(9, adds=adds) == []
@@ -177,7 +177,7 @@ async def test_a_relation_that_was_removed_in_this_run_is_written_again(desk: De
     await desk.link("a", "b")
     for adds in (True, False, True):
         await desk.queue(relations=[("view", AssetId("b"), adds)])
-        await write_relations(desk.context)
+        await write_relations(desk.context.target, desk.context.state, desk.context.stopping)
     assert [adds for adds, _, _ in desk.related] == [True, False, True]
 
 
@@ -187,7 +187,7 @@ async def test_a_relation_that_is_recorded_and_still_waits_is_completed_without_
     await desk.queue(relations=[("view", AssetId("b"), True)])
     name = journal_names.relation("a", "view", "b")
     await desk.store.run_journal(f"{RELATES}{desk.run.id}").run(name, call_again)
-    await write_relations(desk.context)
+    await write_relations(desk.context.target, desk.context.state, desk.context.stopping)
     assert desk.related == []
     assert await desk.store.next_relations(9) == []
 
@@ -216,12 +216,12 @@ async def test_a_relation_that_would_close_a_circle_is_not_written_where_the_tar
     desk.circles = circles
     await desk.link("a", "b")
     await desk.queue(relations=[("view", AssetId("b"), True)])
-    await write_relations(desk.context)
+    await write_relations(desk.context.target, desk.context.state, desk.context.stopping)
     await desk.store.put_link(LinkRow("a", "t-a", relations=(("view", "b"),)))
     await desk.queue(relations=[("view", AssetId("a"), True)], owner="b")
-    await write_relations(desk.context)
+    await write_relations(desk.context.target, desk.context.state, desk.context.stopping)
     assert desk.related == [(True, "t-a", "t-b"), *([(True, "t-b", "t-a")] if circles else [])]
-    told = await unwritten_relations(desk.context)
+    told = await unwritten_relations(desk.context.state.store)
     assert told == ([] if circles else [(circle_of("view"), 1)])
 
 

@@ -46,7 +46,7 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(
     drafted = Drafted(
         Draft(None, "a.jpg", fields={"region": Term("France")}), unmade={("region", 0): ("region", WANTED)}
     )
-    draft, found = Renamed(context, asset, actual, {"region": index}).of(drafted)
+    draft, found = Renamed(context.target, context.mapping.crosswalk, asset, actual, {"region": index}).of(drafted)
     assert (draft.fields["region"], [each.pattern for each in found]) == (held, patterns)
 
 
@@ -72,7 +72,7 @@ def test_people_are_not_said_to_have_renamed_what_the_target_cannot_rename(
     actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", placements=frozenset({held}))
     asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", placements=frozenset({origin}))
     drafted = Drafted(Draft(None, "a.jpg", placements=frozenset({wanted})))
-    names = Renamed(context, asset, actual, {})
+    names = Renamed(context.target, context.mapping.crosswalk, asset, actual, {})
     draft, found = names.of(drafted)
     assert (draft.placements, [each.pattern for each in found]) == (frozenset({held}), [pattern])
     kept = {"placements.section"}

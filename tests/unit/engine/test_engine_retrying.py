@@ -57,7 +57,7 @@ def test_what_a_delta_does_not_see_is_said() -> None:
         given = {"only": frozenset(), "full": False, **options}
         source = SimpleNamespace(limits=SimpleNamespace(undated=("renamed terms",)))
         context: Any = run_double(options=SimpleNamespace(**given), source=source)
-        return unseen_changes(context, since)
+        return unseen_changes(context.source, context.task.options, since)
 
     assert unseen("2026-01-05T00:00:00Z") == ("renamed terms",)
     assert unseen(None) == unseen("2026-01-05T00:00:00Z", full=True) == ()

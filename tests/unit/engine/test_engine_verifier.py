@@ -141,7 +141,12 @@ async def test_assets_in_the_trash_are_no_doubles_and_so_many_are_remembered(sto
 
     async def found(*assets: Asset, there: Asset | None = second, number: int = 0) -> list[str]:
         target = Target({"t1": there} if there is not None else {})
-        doubles = DoubledAssets(context_of(store, target), number=number)
+        doubles = DoubledAssets(
+            context_of(store, target).source,
+            context_of(store, target).target,
+            context_of(store, target).mapping.crosswalk,
+            number=number,
+        )
         doubles.collect(map(entry, assets))
         return [identity async for _, identity in doubles.of([link])]
 

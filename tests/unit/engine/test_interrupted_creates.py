@@ -32,7 +32,7 @@ async def test_they_are_announced_once_and_the_wait_for_them_is_shown_once() -> 
         progress=progress,
     )
     with structlog.testing.capture_logs() as logs:
-        await _announce_interrupted(context)
+        await _announce_interrupted(context.target, context.state, context.clock)
     assert [entry["event"] for entry in logs] == ["creates.looked_for"]
     assert line(shown()) == "starting · calls: source 0, target 0", "nothing is waited for yet"
     progress.waits.begin(INDEX, "target", 0.0, 150.0)  # as the connector does
