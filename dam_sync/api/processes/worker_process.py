@@ -45,7 +45,7 @@ class RunSettings:
     """What a worker needs to know of a run besides its job file, which it reads itself, with its secrets.
 
     path: of the job file; mapping: the digest of the mapping; places: the number of workers; processes: that share the
-    limits of the services; the others as in `RunOptions` and `RunContext`.
+    limits of the services; the others as in `RunOptions` and `RunTask`.
     """
 
     path: str

@@ -58,11 +58,19 @@ class RunContext:
     workers: RemoteWriters | None = None  # the processes that write, if it is not this one
 
     def with_state(self, store: SqlStore, run: Run) -> RunContext:
-        """The same with another state, and another place in it."""
-        state = replace(self.state, store=store, run=run)
-        phases, accepted = replace(self.phases, state=state), replace(self.accepted, state=state)
-        mapping = replace(self.mapping, store=store)
-        return replace(self, state=state, phases=phases, accepted=accepted, mapping=mapping)
+        """The same with another state, and another place in it. What is learnt with it of the libraries, and of what
+        the run is to do, stays there; what the operator accepted is common to both."""
+        state, task = replace(self.state, store=store, run=run), replace(self.task)
+        return replace(
+            self,
+            source=replace(self.source),
+            target=replace(self.target),
+            mapping=replace(self.mapping, store=store),
+            state=state,
+            task=task,
+            phases=replace(self.phases, state=state),
+            accepted=replace(self.accepted, task=task, state=state),
+        )
 
     @property
     def writers(self) -> int:
