@@ -14,7 +14,6 @@ from dam_sync.engine.compare.differences import Difference
 from dam_sync.engine.compare.facts import SECOND, is_seen_by_nobody
 from dam_sync.engine.compare.name_paths import Known
 from dam_sync.engine.context.libraries import Source, Target
-from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.context.run_state import RunState
 from dam_sync.engine.context.run_task import RunTask
 from dam_sync.engine.guards.finding import EXAMPLES
@@ -159,25 +158,13 @@ class ExposureGate:
         )
 
 
-def judge(
-    context: RunContext,
-    asset: Asset,
-    drafted: Drafted,
-    link: LinkRow | None,
-    known: Known,
-    purpose: Purpose = Purpose.MOVE,
-) -> ExposureJudgement:
-    """See `ExposureGate.judge`."""
-    return ExposureGate.of(context.source, context.target, context.task.policy).judge(
-        asset, drafted, link, known, purpose
-    )
-
-
-def expected(context: RunContext, asset: Asset, drafted: Drafted, link: LinkRow) -> tuple[Drafted, list[Difference]]:
+def expected(
+    gate: ExposureGate, target: Target, asset: Asset, drafted: Drafted, link: LinkRow
+) -> tuple[Drafted, list[Difference]]:
     """For a verification: what the target should have of a moved asset, and what is visible though it must not be."""
-    before = context.target.counterparts.present(link.draft, context.target.schema)
+    before = target.counterparts.present(link.draft, target.schema)
     known = {(p.kind, p.path): p.id for p in placements_from_json(before["placements"])}
-    exposure = judge(context, asset, drafted, link, known, Purpose.VERIFY)
+    exposure = gate.judge(asset, drafted, link, known, Purpose.VERIFY)
     if exposure.parked is not None:
         seen = "seen by no more people than at the source"
         return drafted, [Difference(EXPOSURE, seen, exposure.parked.message, pattern=SEEN_BY_MORE)]

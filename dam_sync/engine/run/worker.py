@@ -14,7 +14,7 @@ from dam_sync.engine.context.stages import Concluded, DraftedAsset, Failed, Read
 from dam_sync.engine.context.writers import AssetWriter
 from dam_sync.engine.guards.doubles import CreateGuard
 from dam_sync.engine.guards.drift import refuse_lost_terms
-from dam_sync.engine.guards.exposure import judge, listed_terms, remember_release
+from dam_sync.engine.guards.exposure import ExposureGate, listed_terms, remember_release
 from dam_sync.engine.guards.missing import MissingMonitor
 from dam_sync.engine.guards.probation import removed_before
 from dam_sync.engine.guards.way_back import WayBack, came_back
@@ -278,7 +278,8 @@ class Worker:
             return Concluded(work, refused, asset)
         if verdict:
             drafted = await self._placed(asset, drafted)
-        exposure = judge(self.context, asset, drafted, link, await self._containers(), self.purpose)
+        gate = ExposureGate.of(self.context.source, self.context.target, self.context.task.policy)
+        exposure = gate.judge(asset, drafted, link, await self._containers(), self.purpose)
         if exposure.parked is not None:
             await remember_release(self.context.target, self.context.state.store, asset, exposure.parked)
             return Concluded(work, exposure.parked, asset)

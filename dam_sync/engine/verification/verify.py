@@ -26,7 +26,7 @@ from dam_sync.engine.context.sampling import is_sampled
 from dam_sync.engine.decide.patches import overlay
 from dam_sync.engine.decide.three_way import kept_values
 from dam_sync.engine.decide.update import fixed_among, fresh_attachments
-from dam_sync.engine.guards.exposure import expected, seen_though_closed
+from dam_sync.engine.guards.exposure import ExposureGate, expected, seen_though_closed
 from dam_sync.engine.guards.mass_deletion import refuse_mostly_unlisted
 from dam_sync.engine.guards.probation import still_deletable, watch_probation
 from dam_sync.engine.names.source_terms import SourceTerms
@@ -462,7 +462,8 @@ class Verifier:
         drafted = await self.context.mapping.draft(
             self.context.target, await self.origins.placed(asset), marker, self.terms
         )
-        drafted, unfit = expected(self.context, asset, drafted, link)
+        gate = ExposureGate.of(self.context.source, self.context.target, self.context.task.policy)
+        drafted, unfit = expected(gate, self.context.target, asset, drafted, link)
         beside = names_beside(drafted.draft.filename, marker, self.context.target.service.limits.filename)
         unfit += [
             Difference(
