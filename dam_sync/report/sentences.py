@@ -386,6 +386,15 @@ def about_combined(role: str, calls: Mapping[str, int], at_least: Mapping[str, s
     ]
 
 
+def about_costs(unstated: Sequence[str]) -> list[str]:
+    """For a plan: services whose connectors do not state what their calls cost."""
+    return [
+        f"the connector of the {role} does not state its API calls: the calls and the duration of this plan leave out "
+        f"{'what a run writes to it' if role == 'target' else 'the files that a run opens'}"
+        for role in unstated
+    ]
+
+
 def about_estimate(untimed: int, assumed_seconds: float | None, largest: int, room: int) -> list[str]:
     """What an estimate leaves out or assumes. untimed: bytes whose transfer is not in it; assumed_seconds: of each call
     where none was measured; largest, room: bytes of the largest file, and free on the disk of the state."""

@@ -38,6 +38,8 @@ def add_estimate(report: Report, opened: ConnectedJob, files: DryFiles, span: Pl
     speeds = Speed.of(opened.source, readers), Speed.of(target, writers)
     report.estimate = estimate_of(planned, speeds, files, opened.job.limits.bandwidth, disk)
     report.notes.extend(estimate_notes(files, target, report.estimate))
+    sides = (("source", opened.source), ("target", target))
+    report.notes.extend(sentences.about_costs([role for role, one in sides if one.capabilities.costs is None]))
     report.notes.extend(sentences.about_combined("target", report.target.calls, report.target.at_least))
 
 

@@ -71,6 +71,14 @@ def test_what_a_person_should_know_is_said_with_what_to_do() -> None:
     assert "until 2026-01-01" in sentences.about_probation(2, "2026-01-01")[0]
 
 
+def test_a_connector_that_does_not_state_its_calls_is_named() -> None:
+    assert sentences.about_costs([]) == []
+    source, target = sentences.about_costs(["source", "target"])
+    assert source.startswith("the connector of the source does not state its API calls")
+    assert target.endswith("the duration of this plan leave out what a run writes to it")
+    assert source.endswith("leave out the files that a run opens")
+
+
 def test_what_an_estimate_leaves_out_is_said() -> None:
     bytes_, calls, disk = sentences.about_estimate(2_500_000_000, 0.2, 12_300_000, 1_000_000)
     assert "the transfer of 2.5 GB" in bytes_
