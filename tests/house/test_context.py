@@ -8,6 +8,7 @@ from tests.house.sources import FILES, PACKAGE, nodes_of, shown
 
 MOST_FIELDS = 12
 LARGE = {
+    "engine/compare/parts.py: PartView": 13,  # what each rule of the comparison asks of a part
     "engine/decide/undo.py: Undo": 13,  # one for each part of an asset that a rollback sets back
     "engine/inventory/library.py: LibraryTally": 13,  # one for each fact of a report
     "engine/names/renamed_containers.py: ContainerRenames": 14,  # five facts of the run beside its memory of containers

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dam_sync.engine.compare.expected import UNKNOWN_FILES, Expected, ExpectedFiles, ExpectedRelations, Stage
 from dam_sync.engine.compare.file_keys import sent_file
-from dam_sync.engine.context.run_context import RunContext
+from dam_sync.engine.context.libraries import Target
 from dam_sync.engine.read.intents import FILES, attached_at_most, files_sent
 from dam_sync.model.asset import FileRef, Placement
 from dam_sync.model.codec import draft_from_json
@@ -18,7 +18,7 @@ REFUTED = "V0"  # the proof of a file that a verification read and found to be a
 
 
 def expected_of(
-    context: RunContext,
+    target: Target,
     link: LinkRow,
     intents: Sequence[Json] = (),
     others: Sequence[Json] = (),
@@ -32,8 +32,8 @@ def expected_of(
     drafts that may be there, of whose files nothing more is known; complete: whether the create itself was completed;
     pending, relations: see `Expected`."""
     rows = [row for row in (link.draft, *intents, *others) if row is not None]
-    schema = context.target.schema
-    states = [draft_from_json(context.target.counterparts.present(row, schema)) for row in rows]
+    schema = target.schema
+    states = [draft_from_json(target.counterparts.present(row, schema)) for row in rows]
     return Expected(
         states,
         expected_files(link, intents),

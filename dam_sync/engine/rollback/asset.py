@@ -311,7 +311,7 @@ class AssetUndoer:
         return compared(
             self.context.target,
             self.context.mapping.crosswalk,
-            expected_of(self.context, link, meant, others),
+            expected_of(self.context.target, link, meant, others),
             actual,
             wanted=wanted,
         )

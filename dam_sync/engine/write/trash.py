@@ -82,7 +82,7 @@ class TargetTrash:
         context, seen = self.context, await with_members(self.context.state.store, actual)
         pending = frozenset() if seen is actual else await context.state.store.open_placements(actual.id)
         relations = await written_relations(context.target, context.state.store, actual, link, besides)
-        expected = expected_of(context, link, intents, complete=complete, pending=pending, relations=relations)
+        expected = expected_of(context.target, link, intents, complete=complete, pending=pending, relations=relations)
         return compared(context.target, context.mapping.crosswalk, expected, seen, members=Members.MORE).foreign
 
     async def returned(self, work: Work, asset: Asset, found: TrashedLink) -> ReadAsset | Concluded:

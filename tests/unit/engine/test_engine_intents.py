@@ -79,7 +79,7 @@ async def test_every_recorded_intent_is_remembered_however_many_there_are() -> N
 
 def expected_by(link: LinkRow, *intents: Json) -> Expected:
     context: Any = run_double(counterparts=Counterparts(), target_schema=Schema({}))
-    return expected_of(context, link, intents)
+    return expected_of(context.target, link, intents)
 
 
 def test_what_may_be_there_is_the_link_first_and_then_each_intent_in_order() -> None:

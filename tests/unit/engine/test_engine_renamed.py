@@ -40,7 +40,7 @@ def test_a_term_that_a_listing_leaves_out_is_renamed_if_its_name_differs(
     row = SimpleNamespace(target="t1/t2", wanted=given)
     known = {(TERM, RULE.name, ORIGIN.id): row}
     counterparts = SimpleNamespace(rows=known, of=lambda *key: known.get(key))
-    context: Any = run_double(counterparts=counterparts, target_schema=Schema({}))
+    context: Any = run_double(counterparts=counterparts, crosswalk=None, target_schema=Schema({}))
     actual = Asset(AssetId("2"), Revision("r"), filename="a.jpg", fields={"region": held})
     asset = Asset(AssetId("1"), Revision("r"), filename="a.jpg", fields={"region": ORIGIN})
     drafted = Drafted(

@@ -183,7 +183,8 @@ def test_a_verification_and_an_adoption_name_it(value: Value) -> None:
 def test_an_adopted_original_keeps_it(value: Value) -> None:
     draft, there = value.draft(value.old), value.asset(value.hand)
     context = value.purposes(value.old, now=value.hand, wanted=value.old).context
-    assert kept_of_original(context, draft, draft, there) == {value.name: value.hand}
+    kept = kept_of_original(context.target, context.mapping.crosswalk, draft, draft, there)
+    assert kept == {value.name: value.hand}
 
 
 # -- plan, ledger, report ----------------------------------------------------------------------------------------------
