@@ -28,7 +28,7 @@ MAPPING = Path(__file__).parents[2] / "mappings" / "demo-a-to-e.yaml"
 KEYS = {"MUSEUM_A_PASSWORD": CREDENTIALS["a_hypermedia"], "MUSEUM_E_TOKEN": CREDENTIALS["e_profiles"]}
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RECORDS = re.compile(r"^```json\n(.*?)^```", re.DOTALL | re.MULTILINE)
-TRIED = {"emulate", "init", "inspect", "map", "scale", "watch"}  # topics with examples of commands
+TRIED = {"emulate", "init", "inspect", "map", "operations", "scale", "watch"}  # topics with examples of commands
 PATIENCE = 240.0  # seconds; the host may be busy
 
 
@@ -138,6 +138,14 @@ def test_the_examples_of_scale() -> None:
         shown = completed({"dam-sync": "dam_sync", "dask": "dask"}[name], verb, "--help")
         shown.check_returncode()
         assert [word for word in rest if word.startswith("--") and word not in shown.stdout] == []
+
+
+def test_the_examples_of_operations() -> None:
+    """They install a release, which `test_release_contents` makes: here, its names are those of the project file."""
+    check, install = examples("operations")
+    assert check == ["sha256sum", "-c", "SHA256SUMS"]
+    name = f"dam_sync_engine-{metadata('dam-sync-engine')['Version']}-py3-none-any.whl"
+    assert install == ["pip", "install", "--constraint", "./constraints.txt", f"./{name}"]
 
 
 def test_the_examples_of_init(desk: Desk) -> None:
