@@ -213,15 +213,7 @@ class Purposes:
     def repair(self) -> Remainder:
         """What a repair writes."""
         facts = self._facts(MemoryJournal(), self.link, self.meant, begun=self.state.begun)
-        return result_of(
-            Repairer(
-                self.context.source,
-                self.context.target,
-                self.context.mapping.crosswalk,
-                self.context.state.store,
-                self.context.task.policy,
-            ).remainder(facts)
-        )
+        return result_of(Repairer.of(self.context).remainder(facts))
 
     def _facts(self, journal: MemoryJournal, link: LinkRow | None, meant: Sequence[Json], *, begun: bool) -> AssetFacts:
         """Of the asset before it is written."""

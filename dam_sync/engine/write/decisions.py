@@ -36,17 +36,7 @@ class Decider:
     async def of(self, facts: AssetFacts) -> AssetDecision:
         """What happens to this asset. How conflicts are settled is recorded in its journal. Raises the errors of the
         target, and NotFound for an asset that is gone or in the trash there; safe to repeat."""
-        repair = (
-            await Repairer(
-                self.context.source,
-                self.context.target,
-                self.context.mapping.crosswalk,
-                self.context.state.store,
-                self.context.task.policy,
-            ).remainder(facts)
-            if facts.repairs
-            else None
-        )
+        repair = await Repairer.of(self.context).remainder(facts) if facts.repairs else None
         if repair is not None and repair.settlement.open:
             return _parked(facts, repair)
         decided = self._decided(facts, repair)
@@ -120,13 +110,7 @@ class Decider:
         already."""
         if facts.link is None or not facts.due:
             return ()
-        found = await Repairer(
-            self.context.source,
-            self.context.target,
-            self.context.mapping.crosswalk,
-            self.context.state.store,
-            self.context.task.policy,
-        ).remainder(facts, read)
+        found = await Repairer.of(self.context).remainder(facts, read)
         return (*(Loss(path, LossRule.CHANGED_AT_TARGET) for path in found.paths), *found.losses)
 
 

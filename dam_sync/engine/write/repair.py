@@ -15,6 +15,7 @@ from dam_sync.engine.compare.file_keys import ATTACHMENTS, RELATIONS, VERSIONS, 
 from dam_sync.engine.compare.files import FilePair, pair_files
 from dam_sync.engine.compare.parts import VALUES
 from dam_sync.engine.context.libraries import Source, Target
+from dam_sync.engine.context.run_context import RunContext
 from dam_sync.engine.decide.patches import merge_patches, overlay
 from dam_sync.engine.decide.prepared import Remainder
 from dam_sync.engine.decide.repair_patch import RepairPatch, repaired_paths
@@ -69,6 +70,12 @@ class Repairer:
     crosswalk: Crosswalk
     store: SqlStore
     policy: Policy
+
+    @classmethod
+    def of(cls, context: RunContext) -> Repairer:
+        """That of a run."""
+        task, state = context.task, context.state
+        return cls(context.source, context.target, context.mapping.crosswalk, state.store, task.policy)
 
     async def remainder(self, facts: AssetFacts, read: Asset | None = None) -> Remainder:
         """What is left to restore of a linked asset. read: the asset of the target, if it was read already, else that
