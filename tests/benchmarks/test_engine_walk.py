@@ -46,7 +46,7 @@ def walks(folder: Path, entry: str) -> Iterator[Walk]:
             yield traced(job, full=True) if name != "repaired" else traced(job, repair=True)
 
 
-@pytest.mark.parametrize(("entry", "modules", "sites"), [(WRITE, 34, 180), ("", 89, 420)], ids=["write", "engine"])
+@pytest.mark.parametrize(("entry", "modules", "sites"), [(WRITE, 37, 221), ("", 99, 438)], ids=["write", "engine"])
 def test_one_asset_goes_through_few_modules(tmp_path: Path, entry: str, modules: int, sites: int) -> None:
     (tmp_path / "updated").mkdir()
     every = Walk(entry)
