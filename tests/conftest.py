@@ -86,3 +86,10 @@ def logs() -> Iterator[None]:
     """Logs go where they went before: a command that ran in this process sent them to a stream that is closed now."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def collected() -> None:
+    """For a test that reads what is nested beyond the limit of recursion: garbage of earlier tests, if it is collected
+    in there, has no room left to run what it does at its end, which is reported as an error of this test."""
+    gc.collect()

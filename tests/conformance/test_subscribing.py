@@ -64,6 +64,7 @@ async def test_a_test_delivery_is_asked_for(fresh: Callable[..., Tenant]) -> Non
 @pytest.mark.parametrize(
     "body", [b"", b"null", b"[]", b"{}", b'{"data": 5}', b"\xff", b'{"data": {"attributes": []}}', b"[" * 99_999]
 )
+@pytest.mark.usefixtures("collected")
 async def test_what_is_no_delivery_names_no_asset(service: Service, body: bytes) -> None:
     delivery = Delivery({}, body, datetime(2026, 1, 1, tzinfo=UTC))
     try:

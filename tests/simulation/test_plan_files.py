@@ -237,6 +237,7 @@ def signed(lines: list[str]) -> str:
     return f'{text}"digest": "{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
 
 
+@pytest.mark.usefixtures("collected")
 def test_a_plan_that_was_edited_with_a_new_digest_is_read_with_care(tmp_path: Path) -> None:
     with Simulation(tmp_path, PAIR).moving() as move:
         _, file = planned(move)

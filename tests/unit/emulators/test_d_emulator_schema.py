@@ -327,12 +327,12 @@ class Listener:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 status = listener.answers.pop(0) if listener.answers else 200
+                with listener.arrived:  # before the sender knows of it
+                    listener.taken.append(({key.lower(): value for key, value in self.headers.items()}, body))
+                    listener.arrived.notify_all()
                 self.send_response(status)
                 self.send_header("content-length", "0")
                 self.end_headers()
-                with listener.arrived:
-                    listener.taken.append(({key.lower(): value for key, value in self.headers.items()}, body))
-                    listener.arrived.notify_all()
 
             def log_message(self, *_: object) -> None:
                 return None

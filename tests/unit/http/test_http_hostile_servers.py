@@ -150,6 +150,7 @@ async def test_more_values_than_any_listing_has_are_not_read() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.usefixtures("collected")
 async def test_json_nested_too_deeply_is_an_error_of_ours(status: int) -> None:
     answer = Said(status, b"[" * 200_000 + b"]" * 200_000, {"Content-Type": "application/json"})
     async with RawServer(lambda _: answer) as server, client_of(server) as client:

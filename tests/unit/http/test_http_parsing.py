@@ -45,6 +45,7 @@ def test_what_one_parser_refuses_the_other_reads(body: bytes, value: Any) -> Non
 @pytest.mark.parametrize(
     "body", [b"", b"[1,]", b"{} x", b'"a\x01"', b"[" * 100_000, b"1" * 5_000, b"[" + b"1," * 2_000_001]
 )
+@pytest.mark.usefixtures("collected")
 def test_what_neither_reads_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidJson):
         parsed(body)

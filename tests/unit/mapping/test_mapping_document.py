@@ -110,6 +110,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param("#" * 4_000_001, "mapping.yaml:1: file: is larger than 4,000,000 bytes", id="too large"),
     ],
 )
+@pytest.mark.usefixtures("collected")
 def test_broken_files(tmp_path: Path, text: str, start: str) -> None:
     (fault,) = told(tmp_path, text)
     assert fault.startswith(start)

@@ -261,6 +261,7 @@ def test_an_older_version_is_not_the_current_file_of_an_asset_without_one() -> N
     assert told(asset_of({"uid": "live"}, ServerSchema(), DocumentsOptions(), Around(versions=[{"uid": "v1"}]))) == []
 
 
+@pytest.mark.usefixtures("collected")
 def test_a_list_written_as_text_has_no_unpaired_surrogates_and_no_depth() -> None:
     assert enumerated(json.dumps(["a\ud800b"])) == ("a\ufffdb",)
     assert enumerated("[" * 100_000)

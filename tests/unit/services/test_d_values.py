@@ -146,6 +146,7 @@ def test_metadata_that_is_no_list_is_reported() -> None:
     assert [loss.path for loss in fields_of(record_of(row), FORMS)[1]] == ["fields"]
 
 
+@pytest.mark.usefixtures("collected")
 def test_metadata_encoded_as_text_has_no_unpaired_surrogates_and_no_depth() -> None:
     """What the response as a whole lost at the door would come back where a text of it is JSON again."""
     row = {"objectId": "o", "fileId": "f", "metadata": json.dumps([of("a-text", "\ud800x")])}

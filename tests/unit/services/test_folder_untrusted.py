@@ -40,6 +40,7 @@ async def test_an_unpaired_surrogate_is_replaced_wherever_it_is(tmp_path: Path) 
     await service.close()
 
 
+@pytest.mark.usefixtures("collected")
 async def test_a_line_that_is_too_deep_is_named(tmp_path: Path) -> None:
     line = '{"record": "asset", "id": "2", "x": ' + DEEP + "}"
     service = connect(catalogue_at(tmp_path / "f", {"record": "asset", "id": "1"}, line), read_only=True)
@@ -138,6 +139,7 @@ async def test_an_unpaired_surrogate_in_a_cell_of_json_is_replaced(tmp_path: Pat
     await service.close()
 
 
+@pytest.mark.usefixtures("collected")
 async def test_a_cell_of_json_that_is_too_deep_parks_its_asset(tmp_path: Path) -> None:
     (tmp_path / "catalogue.csv").write_text(f"id,fields.row{{}}\n1,{DEEP}\n")
     service = connect(tmp_path, read_only=True, format="csv")
@@ -147,6 +149,7 @@ async def test_a_cell_of_json_that_is_too_deep_parks_its_asset(tmp_path: Path) -
     await service.close()
 
 
+@pytest.mark.usefixtures("collected")
 async def test_a_name_of_the_folder_that_is_too_deep_is_refused(tmp_path: Path) -> None:
     (tmp_path / "catalogue.jsonl").write_text("")
     (tmp_path / "archive.json").write_text(DEEP)
