@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -300,17 +300,7 @@ def test_a_create_of_which_nothing_was_sent_leaves_no_name_behind(tmp_path: Path
         move.live(Fuse(until=lambda: bool(intended(move) & several)))
         begun = intended(move) & several
         assert begun, "nothing is intended yet"
-        library = move.source.app.state.instance.library
-        for identity in begun:
-            media = library.medias[int(identity)]
-            *older, last = media.versions
-            library.store(replace(media, versions=(*older, replace(last, name="other.jpg"))))
-        report = move.universe.do(run_job(job_of(move.job), move.universe.options()))
-        assert [loss for loss in report.losses if loss["path"] == "filename"] == []
-        links = ask(move.job, "SELECT source, target, filename, kept FROM link")
-        found = [
-            (row_of(move, target)["filename"], name, kept) for source, target, name, kept in links if source in begun
-        ]
+        found = renamed_and_resumed(move, begun)
         assert found == [("other.jpg", "other.jpg", "{}")]
 
 
@@ -321,17 +311,7 @@ def test_a_version_that_is_still_to_be_sent_brings_the_new_name_of_its_file(tmp_
         move.live(Fuse(until=lambda: bool(created(move) & several)))
         begun = created(move) & several
         assert begun, "nothing is created yet"
-        library = move.source.app.state.instance.library
-        for identity in begun:
-            media = library.medias[int(identity)]
-            *older, last = media.versions
-            library.store(replace(media, versions=(*older, replace(last, name="other.jpg"))))
-        report = move.universe.do(run_job(job_of(move.job), move.universe.options()))
-        assert [loss for loss in report.losses if loss["path"] == "filename"] == []
-        links = ask(move.job, "SELECT source, target, filename, kept FROM link")
-        found = [
-            (row_of(move, target)["filename"], name, kept) for source, target, name, kept in links if source in begun
-        ]
+        found = renamed_and_resumed(move, begun)
         assert found == [("other.jpg", "other.jpg", "{}")] * len(begun)
 
 
@@ -448,3 +428,17 @@ def unlinked(move: Move) -> list[str]:
     """Living assets of the target that no link leads to."""
     links = {target for (target,) in ask(move.job, "SELECT target FROM link")}
     return [row["id"] for row in move.target.assets if row["status"] != "trash" and row["id"] not in links]
+
+
+def renamed_and_resumed(move: Move, begun: Set[str]) -> list[tuple[str, str, str]]:
+    """The last version of these gets another name at the source; then the run goes on. Of each, the file name at the
+    target and in its link, and what is kept of it."""
+    library = move.source.app.state.instance.library
+    for identity in begun:
+        media = library.medias[int(identity)]
+        *older, last = media.versions
+        library.store(replace(media, versions=(*older, replace(last, name="other.jpg"))))
+    report = move.universe.do(run_job(job_of(move.job), move.universe.options()))
+    assert [loss for loss in report.losses if loss["path"] == "filename"] == []
+    links = ask(move.job, "SELECT source, target, filename, kept FROM link")
+    return [(row_of(move, target)["filename"], name, kept) for source, target, name, kept in links if source in begun]

@@ -72,6 +72,11 @@ class Desk:
         )
         return cast("RunContext", made)
 
+    async def retry(self) -> None:
+        """Put back what the guard set aside, as a run with what is given now does."""
+        now = self.session()
+        await retry_exposed(now.source, now.target, now.mapping.crosswalk, now.state.store, now.task)
+
     async def parked(self) -> list[str]:
         return sorted(row.asset for row in await self.store.parked(limit=9))
 
@@ -84,13 +89,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
     run = (await store.begin("job", "run")).id
     await store.record(run, Shard("all"), Batch(tuple(entries("a", "b", "c")), None), ())
     made = Desk(store, clock)
-    await retry_exposed(
-        made.session().source,
-        made.session().target,
-        made.session().mapping.crosswalk,
-        made.session().state.store,
-        made.session().task,
-    )
+    await made.retry()
     for work, outcome in zip(await store.claim(run, 9, LEASE), (ARCHIVED, UNRELEASED, FAULT), strict=True):
         await store.complete(work, outcome)
     yield made
@@ -101,13 +100,7 @@ FAULT = Outcome("parked", cause=MappingCause("fields.title", "too long"))
 
 
 async def test_nothing_comes_round_as_long_as_nothing_changed(desk: Desk) -> None:
-    await retry_exposed(
-        desk.session().source,
-        desk.session().target,
-        desk.session().mapping.crosswalk,
-        desk.session().state.store,
-        desk.session().task,
-    )
+    await desk.retry()
     assert await desk.parked() == ["a", "b", "c"]
 
 
@@ -134,37 +127,19 @@ async def test_another_policy_retries_what_the_guard_set_aside_and_nothing_else(
 
 async def test_another_mapping_does_so_as_well(desk: Desk) -> None:
     desk.mapping = "2"
-    await retry_exposed(
-        desk.session().source,
-        desk.session().target,
-        desk.session().mapping.crosswalk,
-        desk.session().state.store,
-        desk.session().task,
-    )
+    await desk.retry()
     assert await desk.parked() == ["c"]
 
 
 async def test_other_options_that_decide_who_sees_assets_do_so_as_well(desk: Desk) -> None:
     desk.everybody = frozenset({"members"})
-    await retry_exposed(
-        desk.session().source,
-        desk.session().target,
-        desk.session().mapping.crosswalk,
-        desk.session().state.store,
-        desk.session().task,
-    )
+    await desk.retry()
     assert await desk.parked() == ["c"]
 
 
 async def test_a_profile_that_closes_assets_does_so_as_well(desk: Desk) -> None:
     desk.target = ExposureOptions(closing=(ExposureOption("closed", "why", "what", "does"),))
-    await retry_exposed(
-        desk.session().source,
-        desk.session().target,
-        desk.session().mapping.crosswalk,
-        desk.session().state.store,
-        desk.session().task,
-    )
+    await desk.retry()
     assert await desk.parked() == ["c"]
 
 
