@@ -93,11 +93,7 @@ class TargetWriter:
     # -- what the calls need ------------------------------------------------------------------------------------------
 
     def _writer(self, facts: AssetFacts) -> ChangeWriter:
-        return ChangeWriter(
-            self.context,
-            AssetId(facts.link.target if facts.link else ""),
-            facts.journal,
-        )
+        return ChangeWriter(self.context, AssetId(facts.link.target if facts.link else ""), facts.journal)
 
     async def _values(self, facts: AssetFacts, decision: PreparedWrite, number: int) -> ValuesCall:
         """The update. number: of this draft among those of the asset. That of a repair is one of its run, because the

@@ -140,6 +140,10 @@ class _Calls:
     def _known(self) -> AssetId:
         return self.sent.asset
 
+    @property
+    def _file_writer(self) -> FileWriter:
+        return FileWriter(self.writer.context.source, self.writer.context.target)
+
     async def _create(self) -> None:
         context, new, files = self.writer.context, _given(self.change.create), _given(self.files)
 
@@ -148,9 +152,7 @@ class _Calls:
             if new.file is None:
                 return await self._target.create(new.draft, None, scoped)
             link = None if self.change.versions else await context.pulls.link(new.file)
-            async with FileWriter(context.source, context.target).contents(
-                new.file, new.draft, files.asset.file, link
-            ) as content:
+            async with self._file_writer.contents(new.file, new.draft, files.asset.file, link) as content:
                 made = await self._target.create(new.draft, content, scoped)
                 self.sent.current = as_uploaded(content)
             if isinstance(content, LinkedContent):
@@ -195,14 +197,12 @@ class _Calls:
             await self._journal.run(values.name, call, idempotent=True)
 
     async def _add_versions(self) -> None:
-        writer = FileWriter(self.writer.context.source, self.writer.context.target)
         versions, files = self.change.versions, _given(self.files)
-        self.sent.current = await writer.add_versions(self._known, versions, files, self._journal)
+        self.sent.current = await self._file_writer.add_versions(self._known, versions, files, self._journal)
 
     async def _attach(self) -> None:
-        writer = FileWriter(self.writer.context.source, self.writer.context.target)
         attachments, files = self.change.attachments, _given(self.files)
-        self.sent.attached = await writer.attach(self._known, attachments, files, self._journal)
+        self.sent.attached = await self._file_writer.attach(self._known, attachments, files, self._journal)
 
     async def _detach(self) -> None:
         for key, each in self.change.detach.items():
