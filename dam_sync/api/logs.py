@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 import structlog
 
 from dam_sync.http.redaction import redact, redacting_processor
-from dam_sync.model.errors import ConfigError, DamSyncError, InternalError
+from dam_sync.model.errors import ConfigError, DamSyncError, InternalError, first_cause, too_long_name
 from dam_sync.model.safe_text import visible, visible_lines
 from dam_sync.report.streams import MessageStream
 
@@ -122,6 +122,8 @@ def reported(error: Exception) -> DamSyncError:
     """An error as it is printed. A bug of ours becomes an InternalError; its redacted traceback is always logged."""
     if isinstance(error, DamSyncError) and not isinstance(error, InternalError):
         return error
+    if path_error := too_long_name(first_cause(error)):
+        return path_error
     internal = error if isinstance(error, InternalError) else InternalError.of(error)
     _log.error("internal.error", exc_info=internal.problem or internal)
     internal.message = redact(internal.message)

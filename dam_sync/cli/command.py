@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_type_hints
 import typer
 
 from dam_sync.cli.options import COMMON, OTHER_FORMS, WRITTEN, SharedOption
-from dam_sync.model.errors import ConfigError, DamSyncError, Transient
+from dam_sync.model.errors import ConfigError, DamSyncError, Transient, too_long_name
 from dam_sync.report.output import Output
 
 if TYPE_CHECKING:
@@ -202,7 +202,10 @@ def exit_on_error(output: Output) -> Iterator[None]:
     """Print an expected error and exit with its code."""
     try:
         yield
-    except DamSyncError as error:
+    except (DamSyncError, OSError) as problem:
+        error = problem if isinstance(problem, DamSyncError) else too_long_name(problem)
+        if error is None:
+            raise
         output.error(error)
         raise typer.Exit(error.exit_code) from None
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from itertools import combinations
-from pathlib import Path
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
@@ -34,7 +34,8 @@ class CommandGroup(TyperGroup):
         """Raises UsageError for a path with spaces that the shell took apart."""
         for begin, end in combinations(range(min(len(args), LONGEST_LINE) + 1), 2):
             path = " ".join(args[begin:end])
-            if end > begin + 1 and Path(path).is_file() and not Path(args[begin]).exists():
+            # not by pathlib, which raises OSError where a name is longer than the file system allows
+            if end > begin + 1 and os.path.isfile(path) and not os.path.exists(args[begin]):
                 ctx.fail(f"A path with spaces is written in quotes: {shlex.quote(path)}")
 
 

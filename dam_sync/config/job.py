@@ -350,7 +350,7 @@ def missing_mapping(path: Path) -> Iterator[Diagnostic]:
     """Whether the mapping file of a job file that is wrong is missing, too: it is not read before the rest is right."""
     written, folder = JOB_FILE.read(path, Syntax("YAML", positioned, YAMLError)), path.absolute().parent
     name = written.data.get("mapping")
-    if isinstance(name, str) and name and not Path(os.path.normpath(folder / Path(name).expanduser())).exists():
+    if isinstance(name, str) and name and not os.path.exists(os.path.normpath(folder / Path(name).expanduser())):
         hint = "correct the path, which begins at the folder of the job file"
         yield written.diagnostic(("mapping",), f"there is no file {name}", hint)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -123,6 +124,17 @@ class ConfigError(DamSyncError):
         error = cls("\n".join(map(str, ordered)))
         error.diagnostics = ordered
         return error
+
+
+def too_long_name(problem: BaseException) -> ConfigError | None:
+    """The error for a path that is longer than the file system allows; None for any other problem. Not for names of
+    assets, which are shortened."""
+    if not isinstance(problem, OSError) or problem.errno != errno.ENAMETOOLONG:
+        return None
+    path = os.fsdecode(problem.filename or "")
+    longest = max(path.split(os.sep), key=len)
+    found = f"the path …{longest[:20]}… is too long: one of its names has {len(os.fsencode(longest)):,} bytes"
+    return ConfigError(found, hint="most file systems allow 255 bytes for a name and 4,096 for a path")
 
 
 class MappingError(ConfigError):
